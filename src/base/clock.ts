@@ -1,0 +1,29 @@
+/** Time from outside, so that everything above can be run under a clock that a test turns. */
+
+export interface Clock {
+  /** Wall-clock milliseconds since 1970, as record timestamps have them. May jump. */
+  now(): number;
+  /** Milliseconds that only go forward, for waits and durations. */
+  monotonic(): number;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  constructor(private current = 1_700_000_000_000) {}
+  now(): number {
+    return this.current;
+  }
+  monotonic(): number {
+    return this.current;
+  }
+  /** Moves both readings by `ms` (forward or, as a wall clock may, back). */
+  advance(ms: number): void {
+    this.current += ms;
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Writes the primitive types of the Kafka protocol. Record batches are not copied: they become chunks of their
+ * own between the written bytes, so that a fetched megabyte goes to the socket as it came from the file.
+ */
+import { assert } from "../base/assert.ts";
+import { writeUuid } from "./uuid.ts";
+
+const utf8 = new TextEncoder();
+
+/** Small responses share slabs of this size instead of an allocation each. */
+const SLAB_BYTES = 64 * 1024;
+/** Below this, copying record bytes costs less than one more chunk on the socket. */
+const COPY_BELOW_BYTES = 2048;
+
+let slab = new Uint8Array(SLAB_BYTES);
+let slabView = new DataView(slab.buffer);
+let slabUsed = 0;
+
+export class Writer {
+  private bytes: Uint8Array;
+  private view: DataView;
+  /** Where the chunk being written starts in `bytes`. */
+  private start: number;
+  private position: number;
+  private readonly chunks: Uint8Array[] = [];
+  private chunkBytes = 0;
+
+  constructor() {
+    if (SLAB_BYTES - slabUsed < 512) {
+      slab = new Uint8Array(SLAB_BYTES);
+      slabView = new DataView(slab.buffer);
+      slabUsed = 0;
+    }
+    this.bytes = slab;
+    this.view = slabView;
+    this.start = this.position = slabUsed;
+    // While this writer is open the slab is its own: a second open writer starts a new slab.
+    slabUsed = SLAB_BYTES;
+  }
+
+  /** Bytes written so far, chunks included. */
+  get size(): number {
+    return this.chunkBytes + this.position - this.start;
+  }
+
+  /** Makes room for `size` bytes and gives where they go. */
+  private reserve(size: number): number {
+    if (this.bytes.length - this.position < size) this.grow(size);
+    const at = this.position;
+    this.position = at + size;
+    return at;
+  }
+
+  private grow(size: number): void {
+    const used = this.position - this.start;
+    const bytes = new Uint8Array(Math.max(1024, 2 * used, used + size));
+    bytes.set(this.bytes.subarray(this.start, this.position));
+    if (this.bytes === slab) slabUsed = this.start;
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer);
+    this.start = 0;
+    this.position = used;
+  }
+
+  int8(value: number): void {
+    this.view.setInt8(this.reserve(1), value);
+  }
+  int16(value: number): void {
+    this.view.setInt16(this.reserve(2), value);
+  }
+  uint16(value: number): void {
+    this.view.setUint16(this.reserve(2), value);
+  }
+  int32(value: number): void {
+    this.view.setInt32(this.reserve(4), value);
+  }
+  /** Takes offsets and the like as plain numbers too: those must be safe integers. */
+  int64(value: bigint | number): void {
+    const at = this.reserve(8);
+    if (typeof value === "bigint") {
+      this.view.setBigInt64(at, value);
+    } else {
+      assert(Number.isSafeInteger(value), `int64 from ${value}, which is not a safe integer`);
+      this.view.setInt32(at, Math.floor(value / 0x1_0000_0000));
+      this.view.setUint32(at + 4, value >>> 0);
+    }
+  }
+  float64(value: number): void {
+    this.view.setFloat64(this.reserve(8), value);
+  }
+  bool(value: boolean): void {
+    this.bytes[this.reserve(1)] = value ? 1 : 0;
+  }
+  uuid(text: string): void {
+    const at = this.reserve(16);
+    writeUuid(text, this.bytes, at);
+  }
+
+  /** An unsigned varint; `value` is taken as 32 bits. */
+  unsignedVarint(value: number): void {
+    let rest = value >>> 0;
+    while (rest >= 0x80) {
+      this.bytes[this.reserve(1)] = rest & 0x7f | 0x80;
+      rest >>>= 7;
+    }
+    this.bytes[this.reserve(1)] = rest;
+  }
+
+  /** The length of a string, byte array or array, in the form that {@link Reader.length} reads; -1 is null. */
+  length(length: number, compact: boolean, width: 16 | 32): void {
+    if (compact) this.unsignedVarint(length + 1);
+    else if (width === 16) this.int16(length);
+    else this.int32(length);
+  }
+
+  /** A string with its length before it. */
+  string(text: string, compact: boolean): void {
+    const length = text.length;
+    let ascii = length < 64;
+    for (let i = 0; ascii && i < length; i++) ascii = text.charCodeAt(i) < 0x80;
+    if (ascii) {
+      this.length(length, compact, 16);
+      const at = this.reserve(length);
+      for (let i = 0; i < length; i++) this.bytes[at + i] = text.charCodeAt(i);
+      return;
+    }
+    const encoded = utf8.encode(text);
+    assert(
+      compact || encoded.length <= 0x7fff,
+      `string of ${encoded.length} bytes where the protocol has 32767`,
+    );
+    this.length(encoded.length, compact, 16);
+    this.raw(encoded);
+  }
+
+  /** Bytes as they are, copied. */
+  raw(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.reserve(bytes.length));
+  }
+
+  /** Bytes as they are; large ones are referred to, so the caller leaves them alone until the frame is sent. */
+  attach(bytes: Uint8Array): void {
+    if (bytes.length < COPY_BELOW_BYTES) return this.raw(bytes);
+    this.seal();
+    this.chunks.push(bytes);
+    this.chunkBytes += bytes.length;
+  }
+
+  private seal(): void {
+    if (this.position === this.start) return;
+    this.chunks.push(this.bytes.subarray(this.start, this.position));
+    this.chunkBytes += this.position - this.start;
+    this.start = this.position;
+  }
+
+  /** Ends the writing and gives the chunks in order. */
+  finish(): Uint8Array[] {
+    this.seal();
+    if (this.bytes === slab) slabUsed = this.position;
+    return this.chunks;
+  }
+
+  /** Like {@link finish}, for a writer whose first four bytes were kept for the frame's size. */
+  finishFrame(): Uint8Array[] {
+    const chunks = this.finish();
+    const head = chunks[0];
+    const size = this.chunkBytes - 4;
+    head[0] = size >>> 24;
+    head[1] = size >>> 16;
+    head[2] = size >>> 8;
+    head[3] = size;
+    return chunks;
+  }
+}
+
+/** The bytes of `chunks` in one array; the chunk itself when there is only one. */
+export function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
+  if (chunks.length === 1) return chunks[0];
+  let size = 0;
+  for (const chunk of chunks) size += chunk.length;
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}

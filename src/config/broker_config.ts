@@ -1,0 +1,253 @@
+/**
+ * What the broker's settings are right now: defaults, below what was given at start, below what clients changed since
+ * (KIP-226). Every change raises `revision`, so that holders of derived values know when to look again.
+ */
+import { brokerRows, type BrokerSettingName } from "./broker.ts";
+import { configSource, invalidValue, type Setting, type Synonym, typeCode, type ValueOf } from "./setting.ts";
+
+/** A value given at start, and by what: "server.properties", "TRACKWAY_NUM_PARTITIONS", "--set". */
+export interface StaticValue {
+  readonly text: string;
+  readonly origin: string;
+}
+
+/** One value in the chain that DescribeConfigs shows as synonyms; `source` is its code. */
+export interface DescribedSynonym {
+  readonly name: string;
+  readonly value: string | null;
+  readonly source: number;
+}
+
+/** A setting as DescribeConfigs shows it; `source` and `type` are its codes. */
+export interface DescribedSetting {
+  readonly name: string;
+  readonly value: string | null;
+  readonly readOnly: boolean;
+  readonly source: number;
+  readonly sensitive: boolean;
+  readonly synonyms: readonly DescribedSynonym[];
+  readonly type: number;
+  readonly doc: string;
+}
+
+/** What TypeScript sees as the value of a broker setting. */
+export type BrokerValue<K extends BrokerSettingName> = ValueOf<typeof brokerRows[K]>;
+
+/** Who set a value. */
+export type BrokerSource = "default" | "static" | "dynamic-broker" | "dynamic-default";
+
+interface Resolved {
+  readonly value: unknown;
+  readonly text: string | null;
+}
+
+/** The row of a broker setting, or undefined when there is no such setting. */
+export function brokerRow(name: string): Setting<unknown> | undefined {
+  return Object.hasOwn(brokerRows, name)
+    ? brokerRows[name as BrokerSettingName] as Setting<unknown>
+    : undefined;
+}
+
+/** The broker's settings. */
+export class BrokerConfig {
+  #revision = 0;
+  #dynamicBroker: ReadonlyMap<string, string> = new Map();
+  #dynamicDefault: ReadonlyMap<string, string> = new Map();
+  readonly #resolved = new Map<string, Resolved>();
+
+  /** `statics` holds what was given at start; values of known settings have been checked (see load.ts). */
+  constructor(private readonly statics: ReadonlyMap<string, StaticValue> = new Map()) {}
+
+  /** Grows with every change. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The value in force: the setting's own, or a synonym's, or the default. */
+  get<K extends BrokerSettingName>(name: K): BrokerValue<K> {
+    // The row that parsed the value is the one that gives BrokerValue<K> its type.
+    return this.#resolve(name).value as BrokerValue<K>;
+  }
+
+  /** The value in force as exact text; null when the setting is not set. Do not show it when it is sensitive. */
+  text(name: BrokerSettingName): string | null {
+    return this.#resolve(name).text;
+  }
+
+  /** Who set the setting under its own name. */
+  source(name: BrokerSettingName): BrokerSource {
+    if (this.#dynamicBroker.has(name)) return "dynamic-broker";
+    if (this.#dynamicDefault.has(name)) return "dynamic-default";
+    return this.statics.has(name) ? "static" : "default";
+  }
+
+  /** What gave the setting its value at start, for messages: "--set", a file's name, or "default". */
+  origin(name: BrokerSettingName): string {
+    return this.statics.get(name)?.origin ?? "default";
+  }
+
+  /**
+   * Replaces what clients changed: for this broker, and for all brokers of the cluster. The values must have passed
+   * {@link validateBrokerSetting}; one that a newer release no longer allows is skipped and comes back as a line of text.
+   */
+  setDynamic(broker: ReadonlyMap<string, string>, cluster: ReadonlyMap<string, string>): string[] {
+    const problems: string[] = [];
+    const kept = (values: ReadonlyMap<string, string>) => {
+      const result = new Map<string, string>();
+      for (const [name, text] of values) {
+        const row = brokerRow(name);
+        const parsed = row?.parse(text);
+        if (!parsed) problems.push(`Unknown broker config name: ${name}`);
+        else if ("error" in parsed) problems.push(invalidValue(name, text, parsed.error));
+        else result.set(name, parsed.text);
+      }
+      return result;
+    };
+    this.#dynamicBroker = kept(broker);
+    this.#dynamicDefault = kept(cluster);
+    this.#resolved.clear();
+    this.#revision++;
+    return problems;
+  }
+
+  /** Every setting as DescribeConfigs shows it, or those named; names without a setting are left out. */
+  describe(names?: readonly string[]): DescribedSetting[] {
+    const listed = names ?? [...Object.keys(brokerRows), ...this.#unknownNames()];
+    const result: DescribedSetting[] = [];
+    for (const name of listed) {
+      const row = brokerRow(name);
+      if (row) result.push(this.#describeRow(name, row));
+      else if (this.statics.has(name)) result.push(this.#describeUnknown(name));
+    }
+    return result;
+  }
+
+  /** What clients changed for all brokers of the cluster, as DescribeConfigs shows it for the broker named "". */
+  describeClusterDefaults(): DescribedSetting[] {
+    const result: DescribedSetting[] = [];
+    for (const [name, text] of this.#dynamicDefault) {
+      const row = brokerRow(name);
+      if (!row) continue;
+      const value = row.sensitive ? null : text;
+      const source = configSource.dynamicDefaultBroker;
+      result.push({ ...describedBasics(name, row), value, source, synonyms: [{ name, value, source }] });
+    }
+    return result;
+  }
+
+  /**
+   * The chain behind a setting as Kafka lists it: by level, and within a level by name, cut off before the setting's own
+   * name. So a value that came from log.retention.hours shows an empty chain, as in Kafka.
+   */
+  synonyms(name: BrokerSettingName): DescribedSynonym[] {
+    const row: Setting<unknown> = brokerRows[name] as Setting<unknown>;
+    const names: string[] = [name, ...row.synonyms.map((synonym: Synonym) => synonym.name)];
+    const shown = (text: string) => row.sensitive ? null : text;
+    const chain: DescribedSynonym[] = [];
+    const level = (source: number, value: (name: string) => string | null | undefined) => {
+      for (const each of names) {
+        const text = value(each);
+        if (text !== null && text !== undefined) chain.push({ name: each, value: shown(text), source });
+      }
+    };
+    level(configSource.dynamicBroker, (each) => this.#dynamicBroker.get(each));
+    level(configSource.dynamicDefaultBroker, (each) => this.#dynamicDefault.get(each));
+    level(configSource.staticBroker, (each) => this.statics.get(each)?.text);
+    level(configSource.default, (each) => brokerRow(each)?.defaultText);
+    const own = chain.findIndex((synonym) => synonym.name === name);
+    return own < 0 ? [] : chain.slice(own);
+  }
+
+  #resolve(name: BrokerSettingName): Resolved {
+    let resolved = this.#resolved.get(name);
+    if (!resolved) {
+      resolved = this.#resolveAnew(name);
+      this.#resolved.set(name, resolved);
+    }
+    return resolved;
+  }
+
+  #resolveAnew(name: BrokerSettingName): Resolved {
+    const row = brokerRow(name)!;
+    const chain = [{ name: name as string, times: 1 }, ...row.synonyms];
+    for (const synonym of chain) {
+      const text = this.#given(synonym.name);
+      if (text !== undefined) return scaled(row, text, synonym.times);
+    }
+    // Nothing is given, so the first default in the chain holds.
+    for (const synonym of chain) {
+      const text = brokerRow(synonym.name)?.defaultText;
+      if (text !== null && text !== undefined) return scaled(row, text, synonym.times);
+    }
+    return { value: row.defaultValue, text: null };
+  }
+
+  #given(name: string): string | undefined {
+    return this.#dynamicBroker.get(name) ?? this.#dynamicDefault.get(name) ?? this.statics.get(name)?.text;
+  }
+
+  #describeRow(name: string, row: Setting<unknown>): DescribedSetting {
+    const synonyms = this.synonyms(name as BrokerSettingName);
+    const given = this.#given(name);
+    const value = given === undefined ? row.defaultText : canonical(row, given);
+    return {
+      ...describedBasics(name, row),
+      value: row.sensitive ? null : value,
+      source: synonyms.length > 0 ? synonyms[0].source : configSource.default,
+      synonyms,
+    };
+  }
+
+  /** Kafka shows a name that it does not know as if it were a secret, because it might be one. */
+  #describeUnknown(name: string): DescribedSetting {
+    const source = configSource.staticBroker;
+    const synonyms = [{ name, value: null, source }];
+    return { name, value: null, readOnly: true, source, sensitive: true, synonyms, type: 0, doc: "" };
+  }
+
+  #unknownNames(): string[] {
+    return [...this.statics.keys()].filter((name) => !brokerRow(name));
+  }
+}
+
+/**
+ * Judges a change that a client asks for, for one broker or (with `scope` cluster) for all; null when it is fine. A null
+ * `text` takes the setting back.
+ */
+export function validateBrokerSetting(
+  name: string,
+  text: string | null,
+  scope: "broker" | "cluster",
+): string | null {
+  const row = brokerRow(name);
+  if (!row) return `Unknown broker config name: ${name}`;
+  if (row.update === "read-only") return `Cannot change ${name} while the broker runs: set it at start`;
+  if (row.update === "per-broker" && scope === "cluster") {
+    return `Cannot change ${name} for the whole cluster: it belongs to a single broker`;
+  }
+  if (text === null) return null;
+  const parsed = row.parse(text);
+  return "error" in parsed ? invalidValue(name, text, parsed.error) : null;
+}
+
+function describedBasics(name: string, row: Setting<unknown>) {
+  return {
+    name,
+    readOnly: row.update === "read-only",
+    sensitive: row.sensitive,
+    type: typeCode[row.type],
+    doc: row.doc,
+  };
+}
+
+function canonical(row: Setting<unknown>, text: string): string {
+  const parsed = row.parse(text);
+  return "error" in parsed ? text : parsed.text;
+}
+
+/** Reads `text` through `row`. Units apply to real spans of time only: -1 hours is "no limit", not an hour ago. */
+function scaled(row: Setting<unknown>, text: string, times: number): Resolved {
+  const number = Number(text);
+  const parsed = row.parse(times === 1 || number < 0 ? text : String(number * times));
+  return "error" in parsed ? { value: row.defaultValue, text: row.defaultText } : parsed;
+}

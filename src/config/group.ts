@@ -1,0 +1,137 @@
+/** The settings of a group (KIP-848, KIP-932, KIP-1071), each with the broker setting that it overrides. */
+import { boolean, int, list, string } from "./setting.ts";
+
+/** KIP-932: where a share group starts that has no position yet; the duration is ISO 8601 and not negative. */
+const offsetReset =
+  /^(latest|earliest|by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?)$/i;
+
+const shareAutoOffsetReset = string({
+  or: "latest",
+  doc: "Where a share group starts that has no position yet: latest, earliest, or by_duration:PnDTnHnMn.nS.",
+});
+
+/** Every setting that a group can have. */
+export const groupRows = {
+  "consumer.session.timeout.ms": int({
+    or: 45000,
+    min: 1,
+    from: ["group.consumer.session.timeout.ms"],
+    doc: "How long a member of a consumer group may be silent before it is removed.",
+  }),
+  "consumer.heartbeat.interval.ms": int({
+    or: 5000,
+    min: 1,
+    from: ["group.consumer.heartbeat.interval.ms"],
+    doc: "How often members of a consumer group are told to send a heartbeat.",
+  }),
+  "consumer.assignment.interval.ms": int({
+    or: 1000,
+    min: 0,
+    from: ["group.consumer.assignment.interval.ms"],
+    doc: "Shortest time between two assignments of a consumer group.",
+  }),
+  "share.session.timeout.ms": int({
+    or: 45000,
+    min: 1,
+    from: ["group.share.session.timeout.ms"],
+    doc: "How long a member of a share group may be silent before it is removed.",
+  }),
+  "share.heartbeat.interval.ms": int({
+    or: 5000,
+    min: 1,
+    from: ["group.share.heartbeat.interval.ms"],
+    doc: "How often members of a share group are told to send a heartbeat.",
+  }),
+  "share.record.lock.duration.ms": int({
+    or: 30000,
+    min: 1000,
+    from: ["group.share.record.lock.duration.ms"],
+    doc: "How long a delivered record is kept for its member before it may go to another.",
+  }),
+  "share.delivery.count.limit": int({
+    or: 5,
+    min: 2,
+    from: ["group.share.delivery.count.limit"],
+    doc: "Deliveries after which a record that nobody accepts is given up.",
+  }),
+  "share.partition.max.record.locks": int({
+    or: 2000,
+    min: 100,
+    from: ["group.share.partition.max.record.locks"],
+    doc: "Records of one partition that a share group may hold at a time.",
+  }),
+  "share.auto.offset.reset": {
+    ...shareAutoOffsetReset,
+    parse(text: string) {
+      const trimmed = text.trim();
+      return offsetReset.test(trimmed)
+        ? { value: trimmed, text: trimmed }
+        : { error: "must be latest, earliest, or by_duration: and a duration such as PT1H" };
+    },
+  },
+  "share.isolation.level": string({
+    or: "read_uncommitted",
+    oneOf: ["read_committed", "read_uncommitted"],
+    doc: "Whether a share group sees records of open and aborted transactions.",
+  }),
+  "share.renew.acknowledge.enable": boolean({
+    or: true,
+    doc: "Whether members may extend the lock of a record (KIP-1222).",
+  }),
+  "share.assignment.interval.ms": int({
+    or: 1000,
+    min: 0,
+    from: ["group.share.assignment.interval.ms"],
+    doc: "Shortest time between two assignments of a share group.",
+  }),
+  "streams.session.timeout.ms": int({
+    or: 45000,
+    min: 1,
+    from: ["group.streams.session.timeout.ms"],
+    doc: "How long a member of a streams group may be silent before it is removed.",
+  }),
+  "streams.heartbeat.interval.ms": int({
+    or: 5000,
+    min: 1,
+    from: ["group.streams.heartbeat.interval.ms"],
+    doc: "How often members of a streams group are told to send a heartbeat.",
+  }),
+  "streams.num.standby.replicas": int({
+    or: 0,
+    min: 0,
+    from: ["group.streams.num.standby.replicas"],
+    doc: "Standby copies of each stateful task.",
+  }),
+  "streams.initial.rebalance.delay.ms": int({
+    or: 3000,
+    min: 0,
+    from: ["group.streams.initial.rebalance.delay.ms"],
+    doc: "How long a new streams group waits for more members before its first assignment.",
+  }),
+  "streams.assignment.interval.ms": int({
+    or: 1000,
+    min: 0,
+    from: ["group.streams.assignment.interval.ms"],
+    doc: "Shortest time between two assignments of a streams group.",
+  }),
+  "streams.rack.aware.assignment.tags": list({
+    or: "",
+    from: ["group.streams.rack.aware.assignment.tags"],
+    doc: "Client tags over which standby tasks are spread.",
+  }),
+  "streams.assignor.name": string({
+    from: ["group.streams.assignors"],
+    doc: "The assignor of a streams group; the first of group.streams.assignors when not set.",
+  }),
+  "errors.deadletterqueue.topic.name": string({
+    or: "",
+    doc: "Topic for records that a share group gave up; empty for none.",
+  }),
+  "errors.deadletterqueue.copy.record.enable": boolean({
+    or: false,
+    doc: "Whether the record itself goes to the dead letter topic, or only where it was.",
+  }),
+};
+
+/** Names of group settings. */
+export type GroupSettingName = keyof typeof groupRows;

@@ -1,0 +1,260 @@
+/**
+ * The settings of one topic or one group: its own overrides above the broker's settings. The overrides are text as they
+ * are stored; what a row makes of them is kept, and read again when the broker's settings change.
+ */
+import type { BrokerSettingName } from "./broker.ts";
+import type { BrokerConfig, DescribedSetting, DescribedSynonym } from "./broker_config.ts";
+import { groupRows } from "./group.ts";
+import { configSource, invalidValue, type Parsed, type Setting, typeCode, type ValueOf } from "./setting.ts";
+import { topicRows } from "./topic.ts";
+
+/** What topics and groups have in common; see {@link TopicSettings} and {@link GroupSettings}. */
+class ResourceSettings<Rows extends object> {
+  readonly #values = new Map<keyof Rows, unknown>();
+  #revision = -1;
+
+  /** `source` is the code that DescribeConfigs gives an override. */
+  constructor(
+    private readonly rows: Rows,
+    readonly overrides: ReadonlyMap<string, string>,
+    private readonly broker: BrokerConfig,
+    private readonly source: number,
+  ) {}
+
+  /** The value in force. Cheap enough for every request. */
+  get<K extends keyof Rows & string>(name: K): ValueOf<Rows[K]> {
+    if (this.#revision !== this.broker.revision) {
+      this.#values.clear();
+      this.#revision = this.broker.revision;
+    }
+    let value = this.#values.get(name);
+    if (value === undefined) {
+      value = this.resolve(name).value;
+      this.#values.set(name, value);
+    }
+    // The row that parsed the value is the one that gives ValueOf its type.
+    return value as ValueOf<Rows[K]>;
+  }
+
+  /** Every setting as DescribeConfigs shows it, or those named; internal ones only when they are set. */
+  describe(names?: readonly string[]): DescribedSetting[] {
+    const result: DescribedSetting[] = [];
+    for (const name of names ?? Object.keys(this.rows)) {
+      if (!Object.hasOwn(this.rows, name)) continue;
+      const row = this.row(name);
+      if (row.internal && !this.overrides.has(name)) continue;
+      result.push(this.#describeRow(name, row));
+    }
+    return result;
+  }
+
+  /** The value in force with its exact text. An override that no longer passes its row counts as not set. */
+  protected resolve(name: string): { value: unknown; text: string | null } {
+    const row = this.row(name);
+    const override = this.overrides.get(name);
+    const parsed: Parsed<unknown> | undefined = override === undefined ? undefined : row.parse(override);
+    if (parsed && !("error" in parsed)) return parsed;
+    const [synonym] = row.synonyms;
+    const text = synonym === undefined ? null : this.broker.text(synonym.name as BrokerSettingName);
+    const inherited = text === null ? undefined : row.parse(text);
+    if (inherited && !("error" in inherited)) return inherited;
+    return { value: row.defaultValue, text: row.defaultText };
+  }
+
+  protected row(name: string): Setting<unknown> {
+    return (this.rows as Record<string, Setting<unknown>>)[name];
+  }
+
+  #describeRow(name: string, row: Setting<unknown>): DescribedSetting {
+    const value = row.sensitive ? null : this.resolve(name).text;
+    const synonyms = this.#synonyms(name, row, value);
+    return {
+      name,
+      value,
+      readOnly: false,
+      source: synonyms.length > 0 ? synonyms[0].source : configSource.default,
+      sensitive: row.sensitive,
+      synonyms,
+      type: typeCode[row.type],
+      doc: row.doc,
+    };
+  }
+
+  #synonyms(name: string, row: Setting<unknown>, value: string | null): DescribedSynonym[] {
+    const [synonym] = row.synonyms;
+    const inherited = synonym === undefined
+      ? this.defaultSynonym(name, row)
+      : this.#brokerSynonyms(synonym.name);
+    return this.overrides.has(name) ? [{ name, value, source: this.source }, ...inherited] : inherited;
+  }
+
+  /** What stands at the end of the chain of a setting that no broker setting answers for. */
+  protected defaultSynonym(_name: string, _row: Setting<unknown>): DescribedSynonym[] {
+    return [];
+  }
+
+  #brokerSynonyms(name: string): DescribedSynonym[] {
+    return this.broker.synonyms(name as BrokerSettingName);
+  }
+}
+
+/** The settings of a topic: its overrides, the broker's settings, the defaults. */
+export class TopicSettings extends ResourceSettings<typeof topicRows> {
+  constructor(overrides: ReadonlyMap<string, string>, broker: BrokerConfig) {
+    super(topicRows, overrides, broker, configSource.topic);
+  }
+
+  /** Size at which a segment rolls: segment.bytes, or the internal setting that lets tests go below its lower limit. */
+  get segmentBytes(): number {
+    return this.get("internal.segment.bytes") ?? this.get("segment.bytes");
+  }
+}
+
+/** The settings of a group: its overrides, the broker's settings, the defaults. */
+export class GroupSettings extends ResourceSettings<typeof groupRows> {
+  constructor(overrides: ReadonlyMap<string, string>, broker: BrokerConfig) {
+    super(groupRows, overrides, broker, configSource.group);
+  }
+
+  /** Kafka lists a group setting that stands alone as its own default; of a topic's it lists nothing. */
+  protected override defaultSynonym(name: string, row: Setting<unknown>): DescribedSynonym[] {
+    return row.defaultText === null ? [] : [{ name, value: row.defaultText, source: configSource.default }];
+  }
+}
+
+/** Why a topic setting cannot have this value, in one line; null when it can. */
+export function validateTopicSetting(name: string, text: string): string | null {
+  if (!Object.hasOwn(topicRows, name)) return `Unknown topic config name: ${name}`;
+  return validate(topicRows[name as keyof typeof topicRows] as Setting<unknown>, name, text);
+}
+
+/**
+ * Why a topic cannot have these overrides together, in one line; null when it can. Looks at each value and then at pairs,
+ * with the broker's settings for what is not overridden.
+ */
+export function validateTopicSettings(
+  overrides: ReadonlyMap<string, string>,
+  broker: BrokerConfig,
+): string | null {
+  for (const [name, text] of overrides) {
+    const error = validateTopicSetting(name, text);
+    if (error) return error;
+  }
+  const settings = new TopicSettings(overrides, broker);
+  if (settings.get("remote.storage.enable")) {
+    return invalidValue("remote.storage.enable", "true", "tiered storage is not supported");
+  }
+  const [min, max] = [settings.get("min.compaction.lag.ms"), settings.get("max.compaction.lag.ms")];
+  if (min > max) {
+    return `conflict in configuration: min.compaction.lag.ms (${min}) is above max.compaction.lag.ms (${max})`;
+  }
+  return null;
+}
+
+/** Why a group setting cannot have this value, in one line; null when it can. */
+export function validateGroupSetting(name: string, text: string): string | null {
+  if (!Object.hasOwn(groupRows, name)) return `Unknown group config name: ${name}`;
+  return validate(groupRows[name as keyof typeof groupRows] as Setting<unknown>, name, text);
+}
+
+/** Group settings that the broker bounds, with the broker settings that hold the bounds; null for no such bound. */
+const groupBounds:
+  readonly (readonly [keyof typeof groupRows, BrokerSettingName | null, BrokerSettingName])[] = [
+    [
+      "consumer.session.timeout.ms",
+      "group.consumer.min.session.timeout.ms",
+      "group.consumer.max.session.timeout.ms",
+    ],
+    [
+      "consumer.heartbeat.interval.ms",
+      "group.consumer.min.heartbeat.interval.ms",
+      "group.consumer.max.heartbeat.interval.ms",
+    ],
+    [
+      "consumer.assignment.interval.ms",
+      "group.consumer.min.assignment.interval.ms",
+      "group.consumer.max.assignment.interval.ms",
+    ],
+    ["share.session.timeout.ms", "group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms"],
+    [
+      "share.heartbeat.interval.ms",
+      "group.share.min.heartbeat.interval.ms",
+      "group.share.max.heartbeat.interval.ms",
+    ],
+    [
+      "share.assignment.interval.ms",
+      "group.share.min.assignment.interval.ms",
+      "group.share.max.assignment.interval.ms",
+    ],
+    [
+      "share.record.lock.duration.ms",
+      "group.share.min.record.lock.duration.ms",
+      "group.share.max.record.lock.duration.ms",
+    ],
+    [
+      "share.delivery.count.limit",
+      "group.share.min.delivery.count.limit",
+      "group.share.max.delivery.count.limit",
+    ],
+    [
+      "share.partition.max.record.locks",
+      "group.share.min.partition.max.record.locks",
+      "group.share.max.partition.max.record.locks",
+    ],
+    [
+      "streams.session.timeout.ms",
+      "group.streams.min.session.timeout.ms",
+      "group.streams.max.session.timeout.ms",
+    ],
+    [
+      "streams.heartbeat.interval.ms",
+      "group.streams.min.heartbeat.interval.ms",
+      "group.streams.max.heartbeat.interval.ms",
+    ],
+    [
+      "streams.assignment.interval.ms",
+      "group.streams.min.assignment.interval.ms",
+      "group.streams.max.assignment.interval.ms",
+    ],
+    ["streams.num.standby.replicas", null, "group.streams.max.standby.replicas"],
+  ];
+
+/** As {@link validateTopicSettings}, for a group; the broker's min and max settings bound what a group may ask for. */
+export function validateGroupSettings(
+  overrides: ReadonlyMap<string, string>,
+  broker: BrokerConfig,
+): string | null {
+  for (const [name, text] of overrides) {
+    const error = validateGroupSetting(name, text);
+    if (error) return error;
+  }
+  const settings = new GroupSettings(overrides, broker);
+  for (const [name, lowest, highest] of groupBounds) {
+    if (!overrides.has(name)) continue;
+    const value = Number(settings.get(name));
+    const [min, max] = [lowest === null ? 0 : Number(broker.get(lowest)), Number(broker.get(highest))];
+    if (value < min || value > max) {
+      return invalidValue(
+        name,
+        `${value}`,
+        `this broker allows ${min} to ${max} (${lowest ?? "0"}, ${highest})`,
+      );
+    }
+  }
+  for (const kind of ["consumer", "share", "streams"] as const) {
+    const [session, heartbeat] = [
+      settings.get(`${kind}.session.timeout.ms`),
+      settings.get(`${kind}.heartbeat.interval.ms`),
+    ];
+    if (session <= heartbeat) {
+      return `conflict in configuration: ${kind}.session.timeout.ms (${session}) must be above ` +
+        `${kind}.heartbeat.interval.ms (${heartbeat})`;
+    }
+  }
+  return null;
+}
+
+function validate(row: Setting<unknown>, name: string, text: string): string | null {
+  const parsed = row.parse(text);
+  return "error" in parsed ? invalidValue(name, text, parsed.error) : null;
+}

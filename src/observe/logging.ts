@@ -1,0 +1,153 @@
+/**
+ * Log lines: time, level, category, text, on standard error. This file is the only one that knows the logging library.
+ * Loggers may be made at any time; until configureLogging() has run they write nothing.
+ */
+import {
+  configureSync,
+  getConfig,
+  getLogger as getLibraryLogger,
+  type Logger,
+  type LogRecord,
+} from "@logtape/logtape";
+import type { Clock } from "../base/clock.ts";
+
+export type { Logger };
+
+/** Levels, least important first. */
+export type LogLevel = "trace" | "debug" | "info" | "warning" | "error" | "fatal";
+
+const root = "trackway";
+const labels: Readonly<Record<LogLevel, string>> = {
+  trace: "TRACE",
+  debug: "DEBUG",
+  info: "INFO ",
+  warning: "WARN ",
+  error: "ERROR",
+  fatal: "FATAL",
+};
+
+/** Levels by category ("" is the root); what has no level of its own has its parent's. */
+const levels = new Map<string, LogLevel>([["", "info"]]);
+let writeLine: (line: string) => void = writeToStandardError;
+
+/** A logger for a part of the broker: `getLogger("server")`, `getLogger("storage.recovery")`. */
+export function getLogger(category: string): Logger {
+  return getLibraryLogger([root, ...segments(category)]);
+}
+
+/** Starts writing lines of `level` and above; `write` gets each without its line end, standard error when left out. */
+export function configureLogging(
+  level: LogLevel,
+  write: (line: string) => void = writeToStandardError,
+): void {
+  writeLine = write;
+  levels.clear();
+  levels.set("", level);
+  apply();
+}
+
+/** Changes the level of a category and what is below it; null gives it its parent's again. "" is the root. */
+export function setLogLevel(category: string, level: LogLevel | null): void {
+  if (level !== null) levels.set(category, level);
+  else if (category !== "") levels.delete(category);
+  apply();
+}
+
+/** The level in force for a category. */
+export function logLevel(category: string): LogLevel {
+  const path = segments(category);
+  for (let length = path.length; length >= 0; length--) {
+    const level = levels.get(path.slice(0, length).join("."));
+    if (level) return level;
+  }
+  return "info";
+}
+
+/** Every category that has a level of its own, the root first. */
+export function logLevels(): ReadonlyMap<string, LogLevel> {
+  return new Map(levels);
+}
+
+/** One record as a line: `2026-03-01T12:00:00.000Z WARN  server  Port 9092 is taken`. */
+export function formatRecord(record: LogRecord): string {
+  const time = new Date(record.timestamp).toISOString();
+  const category = record.category.slice(1).join(".") || root;
+  let text = "";
+  // The library splits a template at its values: texts at even places, values at odd ones.
+  record.message.forEach((part, i) => text += i % 2 === 0 ? part : valueText(part));
+  return `${time} ${labels[record.level]} ${category}  ${singleLine(text)}`;
+}
+
+/**
+ * Passes warnings on, but at most `burst` of one kind in `intervalMs`, so that a hostile client cannot fill the disk. What
+ * was held back is counted, and the next one that passes says how many.
+ */
+export class WarningLimiter {
+  readonly #kinds = new Map<string, { since: number; passed: number; heldBack: number }>();
+
+  constructor(
+    private readonly log: Pick<Logger, "warn">,
+    private readonly clock: Clock,
+    private readonly burst = 5,
+    private readonly intervalMs = 10_000,
+  ) {}
+
+  /** Writes `text`, unless enough of this `kind` was written lately. Kinds are constants, not what a client sent. */
+  warn(kind: string, text: string): void {
+    const now = this.clock.monotonic();
+    let state = this.#kinds.get(kind);
+    if (!state) this.#kinds.set(kind, state = { since: now, passed: 0, heldBack: 0 });
+    if (now - state.since >= this.intervalMs) {
+      state.since = now;
+      state.passed = 0;
+    }
+    if (state.passed >= this.burst) {
+      state.heldBack++;
+      return;
+    }
+    state.passed++;
+    const more = state.heldBack > 0 ? ` (${state.heldBack} more like this were not shown)` : "";
+    state.heldBack = 0;
+    // As a value, not as a template: braces that a client sent mean nothing.
+    this.log.warn("{text}", { text: text + more });
+  }
+}
+
+function apply(): void {
+  configureSync({
+    reset: getConfig() !== null,
+    sinks: { lines: (record) => writeLine(formatRecord(record)) },
+    loggers: [
+      { category: [root], sinks: ["lines"], lowestLevel: levels.get("")! },
+      ...[...levels].filter(([category]) => category !== "").map(([category, lowestLevel]) => ({
+        category: [root, ...segments(category)],
+        sinks: [],
+        lowestLevel,
+      })),
+      // The library talks about itself, at info, unless told not to.
+      { category: ["logtape", "meta"], sinks: ["lines"], lowestLevel: "error" },
+    ],
+  });
+}
+
+function segments(category: string): string[] {
+  return category === "" ? [] : category.split(".");
+}
+
+function valueText(value: unknown): string {
+  if (value instanceof Error) return value.stack ?? String(value);
+  return typeof value === "string" ? value : Deno.inspect(value, { compact: true, breakLength: Infinity });
+}
+
+/** A client's bytes in a text must not make a line that looks like another one. Stack traces keep their lines, indented. */
+function singleLine(text: string): string {
+  // deno-lint-ignore no-control-regex
+  return text.replace(/\r?\n/g, "\n    ").replace(/[\x00-\x09\x0b-\x1f\x7f]/g, "?");
+}
+
+const encoder = new TextEncoder();
+
+function writeToStandardError(line: string): void {
+  const bytes = encoder.encode(line + "\n");
+  for (let written = 0; written < bytes.length;) written += Deno.stderr.writeSync(bytes.subarray(written));
+}

@@ -11,6 +11,7 @@ import {
   BASE_TIMESTAMP_AT,
   BATCH_LENGTH_AT,
   BATCH_OVERHEAD,
+  type BatchProblem,
   Compression,
   COMPRESSION_MASK,
   CONTROL_BIT,
@@ -46,7 +47,13 @@ import { ErrorCode } from "./errors.ts";
 import { MalformedFrame } from "./malformed.ts";
 import { MIN_RECORD_BYTES, type Record, RecordCursor } from "./record.ts";
 
-export { BATCH_OVERHEAD, Compression, LOG_OVERHEAD, TimestampType } from "./batch_format.ts";
+export {
+  BATCH_OVERHEAD,
+  type BatchProblem,
+  Compression,
+  LOG_OVERHEAD,
+  TimestampType,
+} from "./batch_format.ts";
 export { type BatchOptions, buildBatch, type NewRecord } from "./batch_builder.ts";
 export { type Record, RecordCursor, type RecordHeader } from "./record.ts";
 
@@ -241,12 +248,6 @@ export function* batchesIn(bytes: Uint8Array, start = 0, end: number = bytes.len
     yield new BatchView(bytes, at);
     at += size;
   }
-}
-
-/** Why a batch is refused: a Kafka error code and a text for people. */
-export interface BatchProblem {
-  errorCode: number;
-  text: string;
 }
 
 /**

@@ -53,3 +53,9 @@ export const NO_TIMESTAMP = -1;
 export function sequenceAfter(sequence: number, increment: number): number {
   return (sequence + increment) % 0x8000_0000;
 }
+
+/** Why a batch or message is refused: a Kafka error code and a text for people. */
+export interface BatchProblem {
+  errorCode: number;
+  text: string;
+}

@@ -38,6 +38,7 @@ export const messages: ReadonlyMap<string, Message<Shape>> = new Map(
 /** One line of a vector file. */
 export interface Vector {
   message: string;
+  sample: string;
   version: number;
   flexible: boolean;
   unknownTaggedFields?: { tag: number; data: string }[];

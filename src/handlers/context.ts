@@ -1,0 +1,54 @@
+/**
+ * What a handler is and what it may use. A handler is a function from a decoded request to a response: it decides
+ * and converts, the services below do the work. It answers errors with the protocol's codes and never throws for
+ * bad input; null as an answer means that nothing is sent (Produce with acks=0).
+ */
+import type { Clock } from "../base/clock.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { Api, RequestOf, ResponseOf } from "../codec/schema.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import type { GroupService } from "../coordinators/groups/service.ts";
+import type { FetchSessions } from "../replication/fetch_sessions.ts";
+import type { HeldRequests } from "../replication/held_requests.ts";
+import type { Replicas } from "../replication/replicas.ts";
+
+/** An address that clients are told to connect to. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The broker as handlers see it. */
+export interface Services {
+  readonly config: LoadedConfig;
+  readonly clock: Clock;
+  readonly cluster: Cluster;
+  readonly replicas: Replicas;
+  readonly groups: GroupService;
+  readonly fetchSessions: FetchSessions;
+  readonly held: HeldRequests;
+  /** This broker's advertised address on the listener with this name. */
+  advertised(listenerName: string): Endpoint;
+}
+
+/** One request's surroundings. */
+export interface RequestContext {
+  readonly services: Services;
+  readonly version: number;
+  /** As the client names itself; "" when it does not. */
+  readonly clientId: string;
+  /** The client's address without its port, in Kafka's form: "/127.0.0.1". */
+  readonly clientHost: string;
+  /** The listener that the request came in by. */
+  readonly listenerName: string;
+  /** Set by a handler that waits: called when the connection goes away, so that the wait ends at once. */
+  onDisconnect: (() => void) | null;
+  /** Cuts the connection off where the protocol has no answer; `reason` goes into the log. */
+  disconnect(reason: string): void;
+}
+
+/** Serves one API. Answers at once where it can: a promise costs a turn of the event loop. */
+export type Handler<A extends Api> = (
+  request: RequestOf<A>,
+  context: RequestContext,
+) => ResponseOf<A> | null | Promise<ResponseOf<A> | null>;

@@ -1,0 +1,213 @@
+/**
+ * Reads records, waiting up to `maxWaitMs` for `minBytes` of them. A held fetch is woken by appends to its own
+ * partitions and by nothing else but its time. Versions 0 to 3 get message formats 0 and 1, sessions start with
+ * version 7, topic ids with version 13.
+ */
+import { ErrorCode } from "../codec/errors.ts";
+import { downConvert } from "../codec/legacy.ts";
+import type { fetch, FetchRequest, FetchResponse } from "../codec/messages/fetch.ts";
+import { ZERO_UUID } from "../codec/uuid.ts";
+import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
+import type { AppendWaiter, Partition } from "../replication/partition.ts";
+import type { Handler, RequestContext } from "./context.ts";
+
+/** The first version whose byte limits yield to a batch that is larger, so that a consumer always moves (KIP-74). */
+const firstWithSoftLimits = 3;
+/** The first version that takes format 2; before it format 1 from version 2 on, format 0 before that. */
+const firstWithBatches = 4, firstWithFormat1 = 2;
+/** The first version that names topics by id. */
+const firstWithTopicIds = 13;
+
+const READ_COMMITTED = 1;
+
+type TopicAnswer = FetchResponse["responses"][number];
+type PartitionAnswer = TopicAnswer["partitions"][number];
+
+/** The limits of one fetch, and what it is about. */
+interface Limits {
+  readonly version: number;
+  readonly maxBytes: number;
+  readonly readCommitted: boolean;
+}
+
+/** What was read for all partitions of a fetch. */
+interface Outcome {
+  readonly answers: { wanted: FetchedPartition; answer: PartitionAnswer }[];
+  readonly bytes: number;
+  /** Whether the client should hear at once, whatever it waits for. */
+  readonly urgent: boolean;
+}
+
+export const fetchHandler: Handler<typeof fetch> = (request, context) => {
+  const { services, version } = context;
+  const session = services.fetchSessions.begin({
+    sessionId: request.sessionId,
+    sessionEpoch: request.sessionEpoch,
+    usesTopicIds: version >= firstWithTopicIds,
+    partitions: wantedPartitions(request, context),
+    forgotten: request.forgottenTopicsData.flatMap((t) =>
+      t.partitions.map((partition) => ({ topic: t.topic, topicId: t.topicId, partition }))
+    ),
+  }, services.clock.monotonic());
+  if (session.errorCode !== ErrorCode.NONE) return { errorCode: session.errorCode, responses: [] };
+
+  const limits: Limits = {
+    version,
+    maxBytes: Math.min(request.maxBytes, services.config.get("fetch.max.bytes")),
+    readCommitted: request.isolationLevel === READ_COMMITTED,
+  };
+  const outcome = readAll(session.partitions, limits, context);
+  const enough = outcome.urgent || outcome.bytes >= request.minBytes || session.partitions.length === 0;
+  if (enough || request.maxWaitMs <= 0) return respond(session, outcome);
+  return hold(session, request, outcome.bytes, context)
+    .then(() => respond(session, readAll(session.partitions, limits, context)));
+};
+
+/** The partitions of the request, each with the topic's name and id as far as they are known. */
+function wantedPartitions(request: FetchRequest, { version, services }: RequestContext): FetchedPartition[] {
+  return request.topics.flatMap((t) => {
+    const topic = version >= firstWithTopicIds ? services.replicas.topicName(t.topicId) ?? "" : t.topic;
+    return t.partitions.map((p) => ({
+      topic,
+      topicId: t.topicId,
+      partition: p.partition,
+      currentLeaderEpoch: p.currentLeaderEpoch,
+      // An offset beyond what a number holds is beyond every log too.
+      fetchOffset: Number(p.fetchOffset),
+      lastFetchedEpoch: p.lastFetchedEpoch,
+      partitionMaxBytes: p.partitionMaxBytes,
+    }));
+  });
+}
+
+function readAll(partitions: readonly FetchedPartition[], limits: Limits, context: RequestContext): Outcome {
+  const answers: Outcome["answers"] = [];
+  let bytes = 0, urgent = false;
+  for (const wanted of partitions) {
+    const answer = readOne(wanted, limits, bytes, context);
+    if (answer.errorCode !== ErrorCode.NONE || answer.divergingEpoch !== undefined) urgent = true;
+    bytes += answer.records?.length ?? 0;
+    answers.push({ wanted, answer });
+  }
+  return { answers, bytes, urgent };
+}
+
+function readOne(wanted: FetchedPartition, limits: Limits, bytesSoFar: number, context: RequestContext): PartitionAnswer {
+  const partition = findPartition(wanted, limits, context);
+  if (typeof partition === "number") return failed(wanted, partition);
+  const stale = partition.checkLeaderEpoch(wanted.currentLeaderEpoch);
+  if (stale !== ErrorCode.NONE) {
+    const currentLeader = { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch };
+    return { ...failed(wanted, stale), currentLeader };
+  }
+  const divergingEpoch = divergence(partition, wanted);
+  if (divergingEpoch !== undefined) return { ...readable(partition, wanted, limits), divergingEpoch };
+
+  const left = Math.max(0, limits.maxBytes - bytesSoFar);
+  const maxBytes = Math.max(0, Math.min(left, wanted.partitionMaxBytes));
+  const minOneMessage = bytesSoFar === 0 && limits.version >= firstWithSoftLimits;
+  const read = partition.read(wanted.fetchOffset, maxBytes, minOneMessage);
+  if (read.errorCode !== ErrorCode.NONE) return failed(wanted, read.errorCode);
+  const answer = readable(partition, wanted, limits);
+  if (limits.version >= firstWithBatches || read.bytes.length === 0) return { ...answer, records: read.bytes };
+
+  const magic = limits.version >= firstWithFormat1 ? 1 : 0;
+  const converted = downConvert(read.bytes, magic, wanted.fetchOffset);
+  if (converted.errorCode !== ErrorCode.NONE) return failed(wanted, converted.errorCode);
+  return { ...answer, records: converted.bytes };
+}
+
+/** The partition, or the error code that says why there is none. */
+function findPartition(wanted: FetchedPartition, limits: Limits, { services }: RequestContext): Partition | number {
+  if (limits.version >= firstWithTopicIds) {
+    const name = services.replicas.topicName(wanted.topicId);
+    if (name === undefined) {
+      return wanted.topicId === ZERO_UUID ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.UNKNOWN_TOPIC_ID;
+    }
+    return services.replicas.get(name, wanted.partition) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+  }
+  return services.replicas.get(wanted.topic, wanted.partition) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+}
+
+/** Where the reader's log parts from this one (KIP-595): it read something that was later cut off. */
+function divergence(partition: Partition, { lastFetchedEpoch, fetchOffset }: FetchedPartition) {
+  if (lastFetchedEpoch < 0) return undefined;
+  const end = partition.log.endOffsetForEpoch(lastFetchedEpoch, partition.leaderEpoch);
+  if (end.leaderEpoch < 0 || end.endOffset < 0) return undefined;
+  if (end.leaderEpoch >= lastFetchedEpoch && end.endOffset >= fetchOffset) return undefined;
+  return { epoch: end.leaderEpoch, endOffset: end.endOffset };
+}
+
+function readable(partition: Partition, wanted: FetchedPartition, limits: Limits): PartitionAnswer {
+  return {
+    partitionIndex: wanted.partition,
+    errorCode: ErrorCode.NONE,
+    highWatermark: partition.highWatermark,
+    lastStableOffset: partition.lastStableOffset,
+    logStartOffset: partition.log.logStartOffset,
+    // Clients that read uncommitted have no use for the list, and must not get one (null is "none asked for").
+    abortedTransactions: limits.readCommitted ? [] : null,
+    records: new Uint8Array(0),
+  };
+}
+
+function failed(wanted: FetchedPartition, errorCode: number): PartitionAnswer {
+  return {
+    partitionIndex: wanted.partition,
+    errorCode,
+    highWatermark: -1,
+    lastStableOffset: -1,
+    logStartOffset: -1,
+    abortedTransactions: null,
+    records: new Uint8Array(0),
+  };
+}
+
+/** Resolves when the partitions have got enough bytes, the wait is over, or the client is gone. */
+function hold(session: SessionFetch, request: FetchRequest, bytesReady: number, context: RequestContext): Promise<void> {
+  const { replicas, held } = context.services;
+  return new Promise((resolve) => {
+    let bytes = bytesReady;
+    const waiter: AppendWaiter = {
+      appended(_partition, more) {
+        bytes += more;
+        if (bytes >= request.minBytes) end();
+      },
+    };
+    const partitions = session.partitions
+      .map((p) => replicas.get(p.topic, p.partition))
+      .filter((p): p is Partition => p !== undefined);
+    const timer = setTimeout(end, request.maxWaitMs);
+    const release = held.add(end);
+    function end() {
+      release();
+      clearTimeout(timer);
+      for (const partition of partitions) partition.removeWaiter(waiter);
+      context.onDisconnect = null;
+      resolve();
+    }
+    for (const partition of partitions) partition.addWaiter(waiter);
+    context.onDisconnect = end;
+  });
+}
+
+function respond(session: SessionFetch, { answers }: Outcome): FetchResponse {
+  const topics: { topic: string; topicId: string; partitions: PartitionAnswer[] }[] = [];
+  for (const { wanted, answer } of answers) {
+    const include = session.include(wanted, {
+      errorCode: answer.errorCode,
+      highWatermark: Number(answer.highWatermark),
+      lastStableOffset: Number(answer.lastStableOffset),
+      logStartOffset: Number(answer.logStartOffset),
+      hasData: (answer.records?.length ?? 0) > 0,
+    });
+    if (!include) continue;
+    let last = topics[topics.length - 1];
+    if (last === undefined || last.topicId !== wanted.topicId || last.topic !== wanted.topic) {
+      last = { topic: wanted.topic, topicId: wanted.topicId, partitions: [] };
+      topics.push(last);
+    }
+    last.partitions.push(answer);
+  }
+  return { errorCode: ErrorCode.NONE, sessionId: session.sessionId, responses: topics };
+}

@@ -1,0 +1,47 @@
+/**
+ * Tells which broker coordinates a group. On one machine that is always this one, on the address of the listener
+ * that was asked. Transactions and share groups are not served yet; for them the answer is a final error, so that a
+ * client gives up with a reason instead of asking for ever.
+ */
+import { ErrorCode, errorText } from "../codec/errors.ts";
+import type { findCoordinator } from "../codec/messages/find_coordinator.ts";
+import type { Handler, RequestContext } from "./context.ts";
+
+/** The first version that asks for many keys at once. */
+const firstWithBatches = 4;
+
+const GROUP = 0, TRANSACTION = 1;
+
+interface Coordinator {
+  key: string;
+  nodeId: number;
+  host: string;
+  port: number;
+  errorCode: number;
+  errorMessage: string | null;
+}
+
+export const findCoordinatorHandler: Handler<typeof findCoordinator> = async (request, context) => {
+  const keys = context.version >= firstWithBatches ? request.coordinatorKeys : [request.key];
+  const coordinators: Coordinator[] = [];
+  for (const key of keys) coordinators.push(await find(key, request.keyType, context));
+  // Up to version 3 the one answer stands in the response itself, and says "NONE" where it is no error.
+  const { key: _, ...only } = coordinators[0] ?? failed("", ErrorCode.INVALID_REQUEST);
+  const errorMessage = only.errorCode === ErrorCode.NONE ? "NONE" : only.errorMessage;
+  return { ...only, errorMessage, coordinators };
+};
+
+async function find(key: string, keyType: number, { services, listenerName }: RequestContext): Promise<Coordinator> {
+  if (keyType === TRANSACTION) {
+    return failed(key, ErrorCode.INVALID_REQUEST, "Transactions are not served by this version of Trackway");
+  }
+  if (keyType !== GROUP) return failed(key, ErrorCode.INVALID_REQUEST);
+  const errorCode = await services.groups.ensureCoordinator(key);
+  if (errorCode !== ErrorCode.NONE) return failed(key, errorCode);
+  const { host, port } = services.advertised(listenerName);
+  return { key, nodeId: services.cluster.nodeId, host, port, errorCode, errorMessage: "" };
+}
+
+function failed(key: string, errorCode: number, errorMessage = errorText(errorCode)): Coordinator {
+  return { key, nodeId: -1, host: "", port: -1, errorCode, errorMessage };
+}

@@ -1,0 +1,100 @@
+/**
+ * Finds offsets by time or by one of the sentinels. A time gives the first record at or after it; when there is
+ * none, the offset and the timestamp are -1 without an error. Version 0 asks for a list of offsets instead.
+ */
+import { ErrorCode } from "../codec/errors.ts";
+import type { listOffsets, ListOffsetsRequest } from "../codec/messages/list_offsets.ts";
+import type { Partition } from "../replication/partition.ts";
+import type { Handler, RequestContext } from "./context.ts";
+
+const LATEST = -1, EARLIEST = -2, MAX_TIMESTAMP = -3, EARLIEST_LOCAL = -4, LATEST_TIERED = -5;
+const EARLIEST_PENDING_UPLOAD = -6;
+
+/** The first version that knows each sentinel; earlier ones answer it with UNSUPPORTED_VERSION. */
+const firstWith: Readonly<Record<number, number>> = {
+  [LATEST]: 0,
+  [EARLIEST]: 0,
+  [MAX_TIMESTAMP]: 7,
+  [EARLIEST_LOCAL]: 8,
+  [LATEST_TIERED]: 9,
+  [EARLIEST_PENDING_UPLOAD]: 11,
+};
+
+const READ_COMMITTED = 1;
+
+type Asked = ListOffsetsRequest["topics"][number]["partitions"][number];
+
+interface Found {
+  offset: number;
+  timestamp: number;
+  leaderEpoch: number;
+}
+
+const NOT_FOUND: Found = { offset: -1, timestamp: -1, leaderEpoch: -1 };
+
+export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context) => ({
+  topics: request.topics.map((topic) => ({
+    name: topic.name,
+    partitions: topic.partitions.map((asked) => {
+      const twice = topic.partitions.some((other) => other !== asked && other.partitionIndex === asked.partitionIndex);
+      return answer(topic.name, asked, twice, request.isolationLevel === READ_COMMITTED, context);
+    }),
+  })),
+});
+
+function answer(topic: string, asked: Asked, twice: boolean, readCommitted: boolean, context: RequestContext) {
+  const refuse = (errorCode: number) => ({
+    partitionIndex: asked.partitionIndex,
+    errorCode,
+    oldStyleOffsets: [],
+    ...NOT_FOUND,
+  });
+  if (twice && context.version > 0) return refuse(ErrorCode.INVALID_REQUEST);
+  const timestamp = Number(asked.timestamp);
+  if (timestamp < 0 && !(context.version >= (firstWith[timestamp] ?? Infinity))) {
+    return refuse(ErrorCode.UNSUPPORTED_VERSION);
+  }
+  const partition = context.services.replicas.get(topic, asked.partitionIndex);
+  if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+  const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
+  if (stale !== ErrorCode.NONE) return refuse(stale);
+  if (context.version === 0) {
+    const oldStyleOffsets = offsetsBefore(partition, timestamp, asked.maxNumOffsets);
+    return { ...refuse(ErrorCode.NONE), oldStyleOffsets };
+  }
+  const end = readCommitted ? partition.lastStableOffset : partition.highWatermark;
+  return { ...refuse(ErrorCode.NONE), ...find(partition, timestamp, end) };
+}
+
+function find(partition: Partition, timestamp: number, end: number): Found {
+  const { log } = partition;
+  switch (timestamp) {
+    case LATEST:
+      return { offset: end, timestamp: -1, leaderEpoch: partition.leaderEpoch };
+    case EARLIEST:
+    case EARLIEST_LOCAL:
+      return { offset: log.logStartOffset, timestamp: -1, leaderEpoch: log.leaderEpochAt(log.logStartOffset) };
+    case MAX_TIMESTAMP:
+      return log.offsetOfMaxTimestamp(end) ?? NOT_FOUND;
+    case LATEST_TIERED:
+    case EARLIEST_PENDING_UPLOAD:
+      // Nothing is ever in another tier.
+      return NOT_FOUND;
+    default:
+      return log.offsetForTime(timestamp, end) ?? NOT_FOUND;
+  }
+}
+
+/**
+ * Version 0: where segments start that were begun before the time, newest first, and before them the log's end when
+ * that was reached by then. Answered by segments, as it always was.
+ */
+function offsetsBefore(partition: Partition, timestamp: number, maxOffsets: number): number[] {
+  const { log } = partition;
+  if (maxOffsets <= 0) return [];
+  if (timestamp === EARLIEST) return [log.logStartOffset];
+  const starts = log.segmentStarts().filter((s) => timestamp === LATEST || s.modifiedMs <= timestamp);
+  const offsets = starts.map((s) => Math.max(s.baseOffset, log.logStartOffset)).reverse();
+  if (timestamp === LATEST) offsets.unshift(partition.highWatermark);
+  return [...new Set(offsets)].slice(0, maxOffsets);
+}

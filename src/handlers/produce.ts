@@ -1,0 +1,130 @@
+/**
+ * Appends what a producer sends. Versions 0 to 2 bring message formats 0 and 1, which are stored as format 2; from
+ * version 3 a partition gets exactly one batch of format 2. zstd needs version 7, topic ids come with version 13.
+ *
+ * With acks=0 nothing is answered; a failure then can only be told by closing the connection, so that the client
+ * looks at its metadata again.
+ */
+import { BatchView, Compression, magicAt } from "../codec/batch.ts";
+import { ErrorCode, errorName } from "../codec/errors.ts";
+import { upConvert } from "../codec/legacy.ts";
+import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
+import { isInternalTopic } from "../cluster/internal_topics.ts";
+import type { Partition } from "../replication/partition.ts";
+import type { Handler, RequestContext } from "./context.ts";
+
+/** The first version whose records have to be format 2. */
+const firstWithBatches = 3;
+/** The first version that may carry zstd (KIP-110). */
+const firstWithZstd = 7;
+/** The first version that names topics by id. */
+const firstWithTopicIds = 13;
+
+type Topic = ProduceRequest["topicData"][number];
+type PartitionData = Topic["partitionData"][number];
+
+/** The part of a response about one partition. */
+interface Outcome {
+  index: number;
+  errorCode: number;
+  baseOffset: number;
+  logAppendTimeMs: number;
+  logStartOffset: number;
+  recordErrors: { batchIndex: number; batchIndexErrorMessage: string }[];
+  errorMessage: string | null;
+}
+
+export const produceHandler: Handler<typeof produce> = (request, context) => {
+  const responses = request.topicData.map((topic) => {
+    const { replicas } = context.services;
+    const name = context.version >= firstWithTopicIds ? replicas.topicName(topic.topicId) : topic.name;
+    return {
+      name: name ?? "",
+      topicId: topic.topicId,
+      partitionResponses: topic.partitionData.map((data) => appendTo(name, data, request, context)),
+    };
+  });
+  if (request.acks !== 0) return { responses };
+  for (const topic of responses) {
+    const failed = topic.partitionResponses.find((p) => p.errorCode !== ErrorCode.NONE);
+    if (failed !== undefined) {
+      context.disconnect(`produce with acks=0 to ${topic.name}-${failed.index} failed: ${errorName(failed.errorCode)}`);
+      break;
+    }
+  }
+  return null;
+};
+
+function appendTo(
+  topic: string | undefined,
+  { index, records }: PartitionData,
+  { acks }: ProduceRequest,
+  context: RequestContext,
+): Outcome {
+  if (acks < -1 || acks > 1) return refused(index, ErrorCode.INVALID_REQUIRED_ACKS);
+  if (topic === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_ID);
+  const partition = context.services.replicas.get(topic, index);
+  if (partition === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+  if (isInternalTopic(topic)) {
+    return refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, `Cannot append to internal topic ${topic}`);
+  }
+  if (acks === -1 && partition.isr.length < partition.minInsyncReplicas) {
+    return refused(
+      index,
+      ErrorCode.NOT_ENOUGH_REPLICAS,
+      `${partition.isr.length} in-sync replicas, min.insync.replicas is ${partition.minInsyncReplicas}`,
+    );
+  }
+  if (records === null || records.length === 0) {
+    return refused(index, ErrorCode.INVALID_RECORD, "A produce request needs a record batch for each partition");
+  }
+  return context.version >= firstWithBatches
+    ? appendBatch(partition, records, context)
+    : appendMessages(partition, records, context);
+}
+
+function appendBatch(partition: Partition, records: Uint8Array, context: RequestContext): Outcome {
+  const { index } = partition;
+  // Seventeen bytes reach to the magic byte; what is shorter the log calls corrupt.
+  if (records.length >= 17) {
+    const magic = magicAt(records, 0);
+    if (magic !== 2) {
+      return refused(index, ErrorCode.INVALID_RECORD, `Cannot append format ${magic}: this version needs format 2`);
+    }
+    if (context.version < firstWithZstd && new BatchView(records).compression === Compression.ZSTD) {
+      return refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7");
+    }
+  }
+  return outcome(partition, partition.append(records, "client", context.services.clock.now()));
+}
+
+function appendMessages(partition: Partition, records: Uint8Array, context: RequestContext): Outcome {
+  const { index } = partition;
+  const converted = upConvert(records);
+  if (converted.errorCode !== ErrorCode.NONE) return refused(index, converted.errorCode, converted.text);
+  return outcome(partition, partition.append(converted.bytes, "client", context.services.clock.now()));
+}
+
+function outcome(partition: Partition, result: ReturnType<Partition["append"]>): Outcome {
+  return {
+    index: partition.index,
+    errorCode: result.errorCode,
+    baseOffset: result.baseOffset,
+    logAppendTimeMs: result.logAppendTimeMs,
+    logStartOffset: result.logStartOffset,
+    recordErrors: (result.recordErrors ?? []).map((e) => ({ batchIndex: e.index, batchIndexErrorMessage: e.text })),
+    errorMessage: result.errorText ?? null,
+  };
+}
+
+function refused(index: number, errorCode: number, errorMessage: string | null = null): Outcome {
+  return {
+    index,
+    errorCode,
+    baseOffset: -1,
+    logAppendTimeMs: -1,
+    logStartOffset: -1,
+    recordErrors: [],
+    errorMessage,
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * Which APIs this broker serves, in which versions, and by which handler. ApiVersions, the metrics and the table in
+ * the README derive from it: what is not in the list does not exist for clients.
+ */
+import type { Api, Versions } from "../codec/schema.ts";
+import type { Handler, RequestContext } from "./context.ts";
+
+/** One line of the registry. */
+export interface Served {
+  readonly api: Api;
+  readonly versions: Versions;
+  // deno-lint-ignore no-explicit-any -- the types met in serve(); the list has handlers of every API
+  readonly handler: (request: any, context: RequestContext) => any;
+}
+
+/** Serves `api` by `handler`, in all its stable versions or in those given. */
+export function serve<A extends Api>(api: A, handler: Handler<A>, versions?: Versions): Served {
+  const last = api.unstable === api.versions[1] ? api.versions[1] - 1 : api.versions[1];
+  return { api: api as unknown as Api, versions: versions ?? [api.versions[0], last], handler };
+}
+
+export class Registry {
+  private readonly served: (Served | undefined)[] = [];
+
+  constructor(readonly all: readonly Served[]) {
+    for (const one of all) this.served[one.api.key] = one;
+  }
+
+  /** What serves the API with this key, if anything does. */
+  byKey(key: number): Served | undefined {
+    return this.served[key];
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * A partition as its leader sees it: the log, the leader epoch, who is in sync, and the high watermark up to which
+ * records may be read. Alone, a broker is its own ISR, and what is appended is committed.
+ */
+import { ErrorCode } from "../codec/errors.ts";
+import type { AppendResult, Log, ReadResult } from "../storage/log.ts";
+
+/** Is told how many bytes were appended to a partition that it waits for. */
+export interface AppendWaiter {
+  appended(partition: Partition, bytes: number): void;
+}
+
+/** What a reader must know of the leader for its fetch to be answered (KIP-320). */
+export type EpochCheck = typeof ErrorCode.NONE | typeof ErrorCode.FENCED_LEADER_EPOCH | typeof ErrorCode.UNKNOWN_LEADER_EPOCH;
+
+export class Partition {
+  /** The end of what is committed: consumers read below it. */
+  highWatermark: number;
+  /** `min.insync.replicas` of the topic, which acks=all asks for. */
+  minInsyncReplicas = 1;
+  private readonly waiters = new Set<AppendWaiter>();
+
+  constructor(
+    readonly log: Log,
+    readonly leader: number,
+    readonly leaderEpoch: number,
+    readonly isr: readonly number[],
+  ) {
+    log.assignLeaderEpoch(leaderEpoch);
+    this.highWatermark = log.nextOffset;
+  }
+
+  get topic(): string {
+    return this.log.topic;
+  }
+  get index(): number {
+    return this.log.partition;
+  }
+  get topicId(): string {
+    return this.log.topicId;
+  }
+
+  /** The end of what read_committed may see; open transactions will hold it back. */
+  get lastStableOffset(): number {
+    return this.highWatermark;
+  }
+
+  /** Holds a client's idea of the leader epoch against the truth; -1 says that the client has none. */
+  checkLeaderEpoch(currentLeaderEpoch: number): EpochCheck {
+    if (currentLeaderEpoch < 0 || currentLeaderEpoch === this.leaderEpoch) return ErrorCode.NONE;
+    return currentLeaderEpoch < this.leaderEpoch ? ErrorCode.FENCED_LEADER_EPOCH : ErrorCode.UNKNOWN_LEADER_EPOCH;
+  }
+
+  /** Appends a batch as leader and wakes who waits for it. Base offset and leader epoch are set in `bytes` itself. */
+  append(bytes: Uint8Array, origin: "client" | "coordinator", now: number): AppendResult {
+    const result = this.log.append(bytes, { leaderEpoch: this.leaderEpoch, origin, now });
+    if (result.errorCode === ErrorCode.NONE && !result.duplicate) {
+      this.highWatermark = this.log.nextOffset;
+      for (const waiter of this.waiters) waiter.appended(this, bytes.length);
+    }
+    return result;
+  }
+
+  /** Reads committed batches from `fetchOffset` on; see {@link Log.read}. */
+  read(fetchOffset: number, maxBytes: number, minOneMessage: boolean): ReadResult {
+    return this.log.read(fetchOffset, { maxBytes, maxOffset: this.highWatermark, minOneMessage });
+  }
+
+  addWaiter(waiter: AppendWaiter): void {
+    this.waiters.add(waiter);
+  }
+  removeWaiter(waiter: AppendWaiter): void {
+    this.waiters.delete(waiter);
+  }
+
+  /** Wakes who waits here although nothing came: the partition goes away. */
+  wakeAll(): void {
+    for (const waiter of [...this.waiters]) waiter.appended(this, Number.MAX_SAFE_INTEGER);
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * One client connection. Requests are handled in the order in which they came and answered in that order. Produce
+ * pipelines: the next request is looked at while its acknowledgement is still out. Any other request that waits
+ * holds up what comes behind it, as Kafka does, and a client that does not read its answers is not read either.
+ */
+import { MalformedFrame } from "../codec/malformed.ts";
+import { FrameCutter } from "./frames.ts";
+import type { MemoryBudget } from "./memory_budget.ts";
+
+/** The answer to a frame: chunks to send, or null when nothing is sent. */
+export type Answer = Uint8Array[] | null;
+
+/** What the connection asks of the layer above: to turn a frame into an answer. */
+export interface Dispatcher {
+  /** Handles one frame. Throws {@link MalformedFrame} when the frame is not what the protocol allows. */
+  handle(frame: Uint8Array, peer: Peer): Dispatched;
+}
+
+/** An answer, now or later. */
+export interface Dispatched {
+  readonly answer: Answer | Promise<Answer>;
+  /** Whether the next request may be handled before this one is answered. */
+  readonly pipelines: boolean;
+}
+
+/** What handlers may know of a connection. */
+export interface Peer {
+  readonly listenerName: string;
+  /** "/127.0.0.1", as Kafka writes client hosts. */
+  readonly clientHost: string;
+  /** "127.0.0.1:50312", for log lines. */
+  readonly remote: string;
+  /** Called when the connection ends while a request waits. */
+  onDisconnect: (() => void) | null;
+  /** Cuts the connection off; `reason` goes into the log. */
+  disconnect(reason: string): void;
+}
+
+export interface ConnectionLimits {
+  readonly maxFrameBytes: number;
+  /** Unsent answers beyond which no further request is read. */
+  readonly maxUnsentBytes: number;
+  /** Requests whose answers are out at once. */
+  readonly maxPipelined: number;
+}
+
+/** Answers up to this size are copied together into one write. */
+const COALESCE_BYTES = 64 * 1024;
+
+export class Connection implements Peer {
+  onDisconnect: (() => void) | null = null;
+  readonly clientHost: string;
+  readonly remote: string;
+  /** When bytes last moved, on the monotonic clock; the server closes connections that stay quiet too long. */
+  lastActiveMs: number;
+
+  private readonly cutter: FrameCutter;
+  private readonly unsent: Uint8Array[] = [];
+  private unsentBytes = 0;
+  private writing: Promise<void> | null = null;
+  /** Answers in request order that are not in `unsent` yet, because one before them is not ready. */
+  private readonly pending: { answer: Answer | undefined }[] = [];
+  private pipelineFree: (() => void) | null = null;
+  private closed = false;
+  /** Why the connection had to end, when something other than the client ended it. */
+  private failure: string | null = null;
+
+  constructor(
+    private readonly conn: Deno.TcpConn,
+    readonly listenerName: string,
+    private readonly dispatcher: Dispatcher,
+    private readonly limits: ConnectionLimits,
+    private readonly budget: MemoryBudget,
+    private readonly monotonic: () => number,
+  ) {
+    const { hostname, port } = conn.remoteAddr;
+    this.clientHost = `/${hostname}`;
+    this.remote = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+    this.cutter = new FrameCutter(limits.maxFrameBytes);
+    this.lastActiveMs = monotonic();
+  }
+
+  /** Whether a request is being handled or an answer is being sent. */
+  get busy(): boolean {
+    return this.pending.length > 0 || this.unsent.length > 0 || this.writing !== null;
+  }
+
+  /**
+   * Serves the connection until it ends. Gives null when the client left or the connection was closed, the text of
+   * what was wrong when it had to be cut off.
+   */
+  async serve(): Promise<string | null> {
+    let taken = 0;
+    try {
+      for (;;) {
+        const large = this.cutter.missingBytes();
+        if (large > 0 && taken === 0) {
+          await this.budget.take(large);
+          taken = large;
+        }
+        const bytes = await this.conn.read(this.cutter.space());
+        if (bytes === null) return this.failure;
+        this.lastActiveMs = this.monotonic();
+        this.cutter.filled(bytes);
+        for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
+          const held = taken;
+          taken = 0;
+          const wait = this.handle(frame, held);
+          if (wait) await wait;
+          if (this.closed) return this.failure;
+        }
+        this.startWriting();
+      }
+    } catch (error) {
+      if (error instanceof MalformedFrame) return error.message;
+      // The client reset or the server closed the connection: nothing is left to say to it.
+      if (isDisconnect(error)) return this.failure;
+      throw error;
+    } finally {
+      if (taken > 0) this.budget.give(taken);
+      this.close();
+    }
+  }
+
+  private handle(frame: Uint8Array, heldBytes: number): Promise<void> | void {
+    const { answer, pipelines } = this.dispatcher.handle(frame, this);
+    if (!(answer instanceof Promise)) {
+      if (heldBytes > 0) this.budget.give(heldBytes);
+      if (this.pending.length === 0) this.enqueue(answer);
+      else this.pending.push({ answer });
+      return this.backpressure();
+    }
+    const slot: { answer: Answer | undefined } = { answer: undefined };
+    this.pending.push(slot);
+    const done = answer.finally(() => {
+      if (heldBytes > 0) this.budget.give(heldBytes);
+    }).then((ready) => {
+      slot.answer = ready;
+      this.release();
+    });
+    // What was answered so far goes out before the wait.
+    this.startWriting();
+    if (pipelines && this.pending.length < this.limits.maxPipelined) {
+      // A handler that fails is a bug: it ends the connection instead of leaving the client waiting for ever.
+      done.catch((error) => {
+        this.failure = `request failed: ${error}`;
+        this.close();
+      });
+      return;
+    }
+    return done.then(() => this.drained());
+  }
+
+  /** Moves answers whose turn has come to the socket. */
+  private release(): void {
+    let moved = false;
+    while (this.pending.length > 0 && this.pending[0].answer !== undefined) {
+      this.enqueue(this.pending.shift()!.answer!);
+      moved = true;
+    }
+    if (moved) this.startWriting();
+    if (this.pending.length === 0 && this.pipelineFree !== null) {
+      this.pipelineFree();
+      this.pipelineFree = null;
+    }
+  }
+
+  /** Resolves when every request so far has its answer. */
+  private drained(): Promise<void> | void {
+    if (this.pending.length === 0) return this.backpressure();
+    return new Promise<void>((resolve) => this.pipelineFree = resolve).then(() => this.backpressure());
+  }
+
+  private backpressure(): Promise<void> | void {
+    if (this.unsentBytes <= this.limits.maxUnsentBytes) return;
+    this.startWriting();
+    return this.writing ?? undefined;
+  }
+
+  private enqueue(answer: Answer): void {
+    if (answer === null) return;
+    for (const chunk of answer) {
+      this.unsent.push(chunk);
+      this.unsentBytes += chunk.length;
+    }
+  }
+
+  private startWriting(): void {
+    if (this.writing !== null || this.unsent.length === 0 || this.closed) return;
+    this.writing = this.write().catch((error) => {
+      if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
+      this.close();
+    }).finally(() => this.writing = null);
+  }
+
+  private async write(): Promise<void> {
+    while (this.unsent.length > 0 && !this.closed) {
+      const bytes = this.nextToSend();
+      for (let sent = 0; sent < bytes.length;) sent += await this.conn.write(bytes.subarray(sent));
+      this.unsentBytes -= bytes.length;
+      this.lastActiveMs = this.monotonic();
+    }
+  }
+
+  /** The first unsent chunk, or as many small ones in one as are there. */
+  private nextToSend(): Uint8Array {
+    let count = 0, size = 0;
+    while (count < this.unsent.length && size + this.unsent[count].length <= COALESCE_BYTES) {
+      size += this.unsent[count++].length;
+    }
+    if (count <= 1) return this.unsent.shift()!;
+    const together = new Uint8Array(size);
+    let at = 0;
+    for (const chunk of this.unsent.splice(0, count)) {
+      together.set(chunk, at);
+      at += chunk.length;
+    }
+    return together;
+  }
+
+  /** Resolves when all that was answered so far has been sent, or the connection is gone. */
+  async flushed(): Promise<void> {
+    while (this.writing !== null) await this.writing;
+  }
+
+  disconnect(reason: string): void {
+    this.failure = reason;
+    this.close();
+  }
+
+  /** Closes the socket and ends a waiting request. Safe to call twice. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    try {
+      this.conn.close();
+    } catch (error) {
+      // Deno says BadResource when the peer's reset has closed it already.
+      if (!isDisconnect(error)) throw error;
+    }
+    this.onDisconnect?.();
+    this.onDisconnect = null;
+    this.pipelineFree?.();
+  }
+}
+
+/** Whether `error` only says that the connection is gone. */
+function isDisconnect(error: unknown): boolean {
+  return error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.BrokenPipe ||
+    error instanceof Deno.errors.ConnectionAborted || error instanceof Deno.errors.BadResource ||
+    error instanceof Deno.errors.Interrupted || error instanceof Deno.errors.TimedOut ||
+    error instanceof Deno.errors.NotConnected || error instanceof Deno.errors.UnexpectedEof;
+}

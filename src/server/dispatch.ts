@@ -1,0 +1,89 @@
+/**
+ * From a frame to its answer: header, version check, decode, handler, encode. What the protocol leaves no room to
+ * answer (an unknown API, a version that is not served) ends the connection, as Kafka does; only ApiVersions of an
+ * unknown version is answered, in version 0 with error 35, for that is how clients find out what is served.
+ */
+import { ErrorCode } from "../codec/errors.ts";
+import { MalformedFrame } from "../codec/malformed.ts";
+import { encodeResponse, requestHeaderVersion } from "../codec/framing.ts";
+import { requestHeader } from "../codec/headers.ts";
+import { apiVersions } from "../codec/messages/api_versions.ts";
+import { produce } from "../codec/messages/produce.ts";
+import { Reader } from "../codec/reader.ts";
+import type { RequestContext, Services } from "../handlers/context.ts";
+import type { Registry, Served } from "../handlers/registry.ts";
+import type { ApiMetrics } from "../observe/metrics.ts";
+import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
+
+/** What dispatching counts, per API. */
+export interface DispatchMetrics {
+  api(name: string): ApiMetrics;
+}
+
+export class RequestDispatcher implements Dispatcher {
+  constructor(
+    private readonly registry: Registry,
+    private readonly services: Services,
+    private readonly metrics: DispatchMetrics,
+  ) {}
+
+  handle(frame: Uint8Array, peer: Peer): Dispatched {
+    if (frame.length < 8) {
+      throw new MalformedFrame(`request of ${frame.length} bytes has no room for its header`);
+    }
+    const key = frame[0] << 8 | frame[1], version = frame[2] << 8 | frame[3];
+    const served = this.registry.byKey(key);
+    if (served === undefined) throw new MalformedFrame(`request of API key ${key}, which is not served`);
+    const { api } = served;
+    const metrics = this.metrics.api(api.name);
+    const startedAt = this.services.clock.monotonic();
+    metrics.requests++;
+    metrics.requestBytes += frame.length + 4;
+    if (version < served.versions[0] || version > served.versions[1]) {
+      if (api.key !== apiVersions.key) {
+        throw new MalformedFrame(
+          `${api.name} version ${version} is not served (${served.versions[0]} to ${served.versions[1]} are)`,
+        );
+      }
+      return { answer: unsupportedApiVersions(frame, served), pipelines: false };
+    }
+    const reader = new Reader(frame);
+    const header = requestHeader.read(reader, requestHeaderVersion(api, version));
+    const request = api.request.read(reader, version);
+    reader.expectEnd();
+    const context: RequestContext = {
+      services: this.services,
+      version,
+      clientId: header.clientId ?? "",
+      clientHost: peer.clientHost,
+      listenerName: peer.listenerName,
+      disconnect: (reason) => peer.disconnect(reason),
+      set onDisconnect(callback: (() => void) | null) {
+        peer.onDisconnect = callback;
+      },
+      get onDisconnect() {
+        return peer.onDisconnect;
+      },
+    };
+    const finish = (response: object | null): Answer => {
+      const answer = response === null ? null : encodeResponse(api, version, header.correlationId, response);
+      if (answer !== null) { for (const chunk of answer) metrics.responseBytes += chunk.length; }
+      metrics.totalTimeMs += this.services.clock.monotonic() - startedAt;
+      return answer;
+    };
+    const response = served.handler(request, context);
+    return {
+      answer: response instanceof Promise ? response.then(finish) : finish(response),
+      pipelines: api.key === produce.key,
+    };
+  }
+}
+
+/** Error 35 with the range that is served (KIP-511); the header's first eight bytes are the same in all versions. */
+function unsupportedApiVersions(frame: Uint8Array, served: Served): Answer {
+  const correlationId = new Reader(frame, 4).int32();
+  return encodeResponse(served.api, 0, correlationId, {
+    errorCode: ErrorCode.UNSUPPORTED_VERSION,
+    apiKeys: [{ apiKey: apiVersions.key, minVersion: served.versions[0], maxVersion: served.versions[1] }],
+  });
+}

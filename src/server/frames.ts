@@ -1,0 +1,86 @@
+/**
+ * Cuts a byte stream into frames (an int32 size, then that many bytes). A chunk that frames were cut from is never
+ * written again, so a frame stays valid as long as somebody holds it.
+ */
+import { MalformedFrame } from "../codec/malformed.ts";
+
+/** What an idle connection holds. */
+const SMALLEST_CHUNK_BYTES = 2 * 1024;
+/** What a busy connection reads at once. */
+const LARGEST_CHUNK_BYTES = 64 * 1024;
+
+export class FrameCutter {
+  private chunk = new Uint8Array(SMALLEST_CHUNK_BYTES);
+  private start = 0;
+  private end = 0;
+  private nextChunkBytes = SMALLEST_CHUNK_BYTES;
+
+  constructor(private readonly maxFrameBytes: number) {}
+
+  /** Whether bytes of an incomplete frame are held. */
+  get inFrame(): boolean {
+    return this.end > this.start;
+  }
+
+  /**
+   * The next whole frame without its size, or null when more bytes are needed.
+   * Throws {@link MalformedFrame} for a size below 0 or above the maximum, before anything is allocated for it.
+   */
+  next(): Uint8Array | null {
+    const size = this.pendingSize();
+    if (size === null || this.end - this.start < 4 + size) return null;
+    const from = this.start + 4;
+    this.start = from + size;
+    return this.chunk.subarray(from, this.start);
+  }
+
+  /** The size of the frame that has begun, or null while its four bytes are not there. */
+  pendingSize(): number | null {
+    if (this.end - this.start < 4) return null;
+    const { chunk, start } = this;
+    const size = chunk[start] << 24 | chunk[start + 1] << 16 | chunk[start + 2] << 8 | chunk[start + 3];
+    if (size < 0 || size > this.maxFrameBytes) {
+      throw new MalformedFrame(
+        `frame size ${size} is not between 0 and socket.request.max.bytes (${this.maxFrameBytes})`,
+      );
+    }
+    return size;
+  }
+
+  /** How much memory the frame that has begun needs beyond what is held: 0 when it fits the present chunk. */
+  missingBytes(): number {
+    const size = this.pendingSize();
+    if (size === null || size <= LARGEST_CHUNK_BYTES) return 0;
+    return 4 + size > this.chunk.length - this.start ? 4 + size : 0;
+  }
+
+  /** Where the next bytes from the socket go: never empty. */
+  space(): Uint8Array {
+    const held = this.end - this.start;
+    const needed = 4 + (this.pendingSize() ?? 0);
+    if (needed > this.chunk.length - this.start) this.replace(Math.max(needed, this.nextChunkBytes));
+    else if (held === 0 && this.chunk.length - this.end < this.nextChunkBytes / 4) {
+      this.replace(this.nextChunkBytes);
+    } else if (this.end === this.chunk.length) this.replace(Math.max(2 * held, this.nextChunkBytes));
+    return this.chunk.subarray(this.end);
+  }
+
+  /** Tells that `bytes` bytes came into {@link space}. */
+  filled(bytes: number): void {
+    const offered = this.chunk.length - this.end;
+    this.end += bytes;
+    // A chunk filled to the brim says that more is waiting: read more at once. A small read says the opposite.
+    if (bytes === offered) this.nextChunkBytes = Math.min(LARGEST_CHUNK_BYTES, this.nextChunkBytes * 4);
+    else if (bytes < this.nextChunkBytes / 8) {
+      this.nextChunkBytes = Math.max(SMALLEST_CHUNK_BYTES, this.nextChunkBytes / 2);
+    }
+  }
+
+  private replace(size: number): void {
+    const chunk = new Uint8Array(size);
+    chunk.set(this.chunk.subarray(this.start, this.end));
+    this.end -= this.start;
+    this.start = 0;
+    this.chunk = chunk;
+  }
+}

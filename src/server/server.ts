@@ -1,0 +1,163 @@
+/** The listeners and their connections: accepts, bounds, sweeps out idle connections, and stops in order. */
+import { StartupError } from "../base/startup_error.ts";
+import type { Clock } from "../base/clock.ts";
+import { Connection, type ConnectionLimits, type Dispatcher } from "./connection.ts";
+import type { MemoryBudget } from "./memory_budget.ts";
+
+/** An address to bind, by the name of its listener. */
+export interface Bind {
+  readonly listenerName: string;
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+export interface ServerOptions {
+  readonly limits: ConnectionLimits;
+  readonly maxConnections: number;
+  readonly maxIdleMs: number;
+  readonly budget: MemoryBudget;
+  readonly clock: Clock;
+  /** Told of each connection's end that was not the client's doing. */
+  readonly onRefused: (remote: string, listenerName: string, reason: string) => void;
+  readonly metrics: ConnectionMetrics;
+}
+
+/** Plain counters, read when somebody asks. */
+export interface ConnectionMetrics {
+  connectionsOpened: number;
+  connectionsClosed: number;
+  malformedFrames: number;
+}
+
+/** How often idle connections are looked for, at most. */
+const SWEEP_EVERY_MS = 10_000;
+
+export class Server {
+  private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
+  private readonly connections = new Set<Connection>();
+  private readonly serving = new Set<Promise<void>>();
+  private sweep: number | undefined;
+  private stopping = false;
+
+  constructor(private readonly options: ServerOptions) {}
+
+  get connectionCount(): number {
+    return this.connections.size;
+  }
+
+  /**
+   * Binds an address and gives the port, which is the system's choice where 0 was asked for.
+   * Throws {@link StartupError} when it cannot be had.
+   */
+  listen(bind: Bind): number {
+    try {
+      const listener = Deno.listen({ hostname: bind.host, port: bind.port, transport: "tcp" });
+      this.listeners.push({ bind, listener });
+      return listener.addr.port;
+    } catch (error) {
+      throw new StartupError(bindProblem(bind, error));
+    }
+  }
+
+  /** Starts to accept on every address bound so far. */
+  start(dispatcher: Dispatcher): void {
+    for (const { bind, listener } of this.listeners) void this.accept(bind, listener, dispatcher);
+    const every = Math.min(SWEEP_EVERY_MS, Math.max(100, this.options.maxIdleMs / 4));
+    this.sweep = setInterval(() => this.closeIdle(), every);
+  }
+
+  private async accept(bind: Bind, listener: Deno.TcpListener, dispatcher: Dispatcher): Promise<void> {
+    while (!this.stopping) {
+      let conn: Deno.TcpConn;
+      try {
+        conn = await listener.accept();
+      } catch (error) {
+        if (this.stopping) return;
+        // Out of descriptors, or reset before it was accepted: the next one may do better. Not at full speed.
+        this.options.onRefused("(not accepted)", bind.listenerName, String(error));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        continue;
+      }
+      this.admit(conn, bind, dispatcher);
+    }
+  }
+
+  private admit(conn: Deno.TcpConn, bind: Bind, dispatcher: Dispatcher): void {
+    const { options } = this;
+    if (this.connections.size >= options.maxConnections) {
+      const { hostname, port } = conn.remoteAddr;
+      options.onRefused(
+        `${hostname}:${port}`,
+        bind.listenerName,
+        `max.connections (${options.maxConnections}) reached`,
+      );
+      conn.close();
+      return;
+    }
+    // Answers are written whole; waiting for more to send would only delay them.
+    conn.setNoDelay(true);
+    const connection = new Connection(
+      conn,
+      bind.listenerName,
+      dispatcher,
+      options.limits,
+      options.budget,
+      options.clock.monotonic,
+    );
+    this.connections.add(connection);
+    options.metrics.connectionsOpened++;
+    const served = connection.serve().then(
+      (reason) => {
+        if (reason === null) return;
+        options.metrics.malformedFrames++;
+        options.onRefused(connection.remote, bind.listenerName, reason);
+      },
+      (error) =>
+        options.onRefused(connection.remote, bind.listenerName, `request failed: ${error?.stack ?? error}`),
+    ).finally(() => {
+      this.connections.delete(connection);
+      this.serving.delete(served);
+      options.metrics.connectionsClosed++;
+    });
+    this.serving.add(served);
+  }
+
+  private closeIdle(): void {
+    const before = this.options.clock.monotonic() - this.options.maxIdleMs;
+    for (const connection of this.connections) {
+      if (!connection.busy && connection.lastActiveMs < before) connection.close();
+    }
+  }
+
+  /** No more connections from here on; those that are open go on. */
+  stopAccepting(): void {
+    this.stopping = true;
+    clearInterval(this.sweep);
+    for (const { listener } of this.listeners) listener.close();
+  }
+
+  /** Sends what was answered, waiting no longer than `waitMs`, and closes every connection. */
+  async closeConnections(waitMs: number): Promise<void> {
+    let timer: number | undefined;
+    const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, waitMs));
+    await Promise.race([Promise.all([...this.connections].map((c) => c.flushed())), patience]);
+    clearTimeout(timer);
+    for (const connection of this.connections) connection.close();
+    await Promise.all(this.serving);
+  }
+}
+
+function bindProblem(bind: Bind, error: unknown): string {
+  const address = bind.host.includes(":") ? `[${bind.host}]:${bind.port}` : `${bind.host}:${bind.port}`;
+  if (error instanceof Deno.errors.AddrInUse) {
+    return `Cannot listen on ${address}: the port is taken. Stop what uses it, or choose another with --port.`;
+  }
+  if (error instanceof Deno.errors.PermissionDenied) {
+    return `Cannot listen on ${address}: not allowed. Ports below 1024 need privileges; choose another with --port.`;
+  }
+  if (error instanceof Deno.errors.AddrNotAvailable) {
+    return `Cannot listen on ${address}: this machine has no such address. Name one that it has with --host or listeners.`;
+  }
+  return `Cannot listen on ${address}: ${error instanceof Error ? error.message : error}`;
+}

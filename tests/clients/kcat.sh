@@ -60,8 +60,8 @@ member() {
   exec 3<&0
   (cat <&3 >/dev/null; kill -TERM $$) >/dev/null 2>&1 &
   # exec keeps the process id, so that a signal of the harness reaches kcat itself. kcat writes a line in several
-  # pieces: stdbuf keeps them together, as the assignments go to the same pipe.
-  exec stdbuf -oL kcat -b "$bootstrap" -G "$group" -f "$(record '"event":"record",')" -X auto.offset.reset=earliest \
+  # pieces: stdbuf keeps them together, as the assignments go to the same pipe. -E stays through a broker restart.
+  exec stdbuf -oL kcat -E -b "$bootstrap" -G "$group" -f "$(record '"event":"record",')" -X auto.offset.reset=earliest \
     -X session.timeout.ms=6000 -X heartbeat.interval.ms=500 -X auto.commit.interval.ms=500 \
     ${instance_id:+-X "group.instance.id=$instance_id"} "$topic" </dev/null 2> >(assignments)
 }

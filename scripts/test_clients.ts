@@ -1,0 +1,84 @@
+/**
+ * `deno task test:clients [CLIENT...]`: unmodified Kafka clients run one scenario against a broker that this starts.
+ * tests/clients/README.md tells of the environment variables and of adding a client.
+ */
+
+import { join } from "node:path";
+
+import { Adapters, type Client } from "../tests/clients/adapter.ts";
+import { brokerFromEnv } from "../tests/clients/broker.ts";
+import { clients, reference } from "../tests/clients/clients.ts";
+import { crossSteps, runCross } from "../tests/clients/cross.ts";
+import { root } from "../tests/clients/install.ts";
+import { Report } from "../tests/clients/report.ts";
+import { runScenario, steps } from "../tests/clients/scenario.ts";
+
+Deno.exit(await main(Deno.args));
+
+/** Runs the clients named in `names`, or all; gives the exit code. */
+async function main(names: string[]): Promise<number> {
+  const unknown = names.filter((name) => !clients.some((client) => client.id === name));
+  if (unknown.length > 0) {
+    console.error(
+      `no client ${unknown.join(", ")}; there are ${clients.map((client) => client.id).join(", ")}`,
+    );
+    return 2;
+  }
+  const report = new Report();
+  const chosen = clients.filter((client) => names.length === 0 || names.includes(client.id));
+  const startedAt = performance.now();
+  const installed = await install(chosen, report);
+  console.log(`installed in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
+
+  const logDir = join(root, ".cache/clients/logs");
+  await Deno.mkdir(logDir, { recursive: true });
+  for await (const old of Deno.readDir(logDir)) await Deno.remove(join(logDir, old.name));
+  const dataDir = await Deno.makeTempDir({ prefix: "trackway-clients-" });
+  const broker = brokerFromEnv({ root, dataDir, logFile: join(logDir, "broker.log") });
+  const adapters = new Adapters(root, broker.bootstrap, logDir);
+  Deno.addSignalListener("SIGINT", async () => {
+    adapters.killAll();
+    await broker.stop("SIGKILL");
+    Deno.exit(130);
+  });
+
+  try {
+    await broker.start();
+    console.log(`${broker.name} is up at ${broker.bootstrap}; logs in ${logDir}`);
+    const bench = { adapters, broker, report, reference };
+    for (const client of installed) {
+      await runScenario(bench, client);
+      if (!broker.fault()) continue;
+      // its death was reported with the step that saw it; the next client gets a living one
+      await broker.stop("SIGKILL");
+      await broker.start();
+    }
+    await runCross(bench, installed);
+  } catch (error) {
+    report.failed("broker", "life", (error as Error).message);
+  } finally {
+    adapters.killAll();
+    await broker.stop("SIGTERM");
+    await Deno.remove(dataDir, { recursive: true });
+  }
+  console.log(report.summary([...steps, ...crossSteps]));
+  const { passed, failed } = report.counts();
+  console.log(`\ntook ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
+  console.log(`${passed} passed, ${failed} failed`);
+  return failed > 0 ? 1 : 0;
+}
+
+/** Installs the reference and the chosen clients; gives those that can run. */
+async function install(chosen: Client[], report: Report): Promise<Client[]> {
+  await reference.install();
+  const ready: Client[] = [];
+  for (const client of chosen) {
+    try {
+      await client.install();
+      ready.push(client);
+    } catch (error) {
+      report.failed(client.id, "install", (error as Error).message);
+    }
+  }
+  return ready;
+}

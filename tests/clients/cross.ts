@@ -1,0 +1,55 @@
+/** Every client reads what every client wrote with every codec: one topic, all of it, by each. */
+
+import { type Client, codecs, NotSupported } from "./adapter.ts";
+import { type Bench, expectRecords } from "./scenario.ts";
+
+const topic = "cross-clients";
+const partitions = 4;
+const batch = 20;
+/** The table's columns for these two steps. */
+export const crossSteps = ["cross write", "cross read"] as const;
+
+/** Runs both halves for all clients. Never throws: failures go to the report. */
+export async function runCross({ adapters, report, reference }: Bench, clients: Client[]): Promise<void> {
+  const written: string[] = [];
+  try {
+    await adapters.run(reference, "create", { topic, partitions });
+  } catch (error) {
+    for (const client of clients) {
+      for (const step of crossSteps) report.failed(client.id, step, (error as Error).message);
+    }
+    return;
+  }
+  for (const client of clients) {
+    await timed(client, "cross write", async () => {
+      for (const codec of codecs) {
+        if (client.unsupported[`codec:${codec}`]) continue;
+        const start = written.length;
+        await adapters.run(client, "produce", { topic, count: batch, start, codec, idempotent: false });
+        for (let i = start; i < start + batch; i++) written.push(`v${i}`);
+      }
+    });
+  }
+  for (const client of clients) {
+    await timed(client, "cross read", async () => {
+      const flags = { topic, count: written.length, from: "beginning" };
+      expectRecords(await adapters.run(client, "consume", flags), written);
+    });
+  }
+
+  async function timed(
+    client: Client,
+    step: typeof crossSteps[number],
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof NotSupported) report.lacks(client.id, step, error.message);
+      else report.failed(client.id, step, (error as Error).message);
+      return;
+    }
+    report.passed(client.id, step, (performance.now() - startedAt) / 1000);
+  }
+}

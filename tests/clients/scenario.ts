@@ -1,0 +1,379 @@
+/**
+ * The one scenario that every client runs. A step fails alone where it can; steps that stand on a failed one are
+ * failed as not run. Where a library lacks a verb (see clients.ts) the reference client does it in its place.
+ */
+
+import {
+  type Adapters,
+  type Client,
+  codecs,
+  type Flags,
+  type Line,
+  NotSupported,
+  type Verb,
+} from "./adapter.ts";
+import type { Broker } from "./broker.ts";
+import { Group, type Member } from "./group.ts";
+import type { Report } from "./report.ts";
+
+const partitions = 4;
+const batch = 60;
+/** The partition that the step `partition` writes to by name. */
+const namedPartition = 3;
+const emptyPollMs = 200;
+const goneTimeoutMs = 20_000;
+
+/** The steps in order; also the columns of the table. */
+export const steps = [
+  "create",
+  "list",
+  "describe",
+  ...codecs,
+  "idempotent",
+  "partition",
+  "read all",
+  "from time",
+  "share",
+  "groups",
+  "takeover",
+  "restart",
+  "kill -9",
+  "static",
+  "next gen",
+  "delete",
+] as const;
+export type Step = typeof steps[number];
+
+export interface Bench {
+  adapters: Adapters;
+  broker: Broker;
+  report: Report;
+  /** Does what a library cannot, so that the rest of its scenario can run. */
+  reference: Client;
+}
+
+/** Runs the whole scenario for one client. Never throws: failures go to the report. */
+export async function runScenario(bench: Bench, client: Client): Promise<void> {
+  await new Scenario(bench, client).run();
+}
+
+class Scenario {
+  readonly topic: string;
+  readonly timeTopic: string;
+  readonly groupTopic: string;
+  readonly group: string;
+  /** value → partition, or null where the client's partitioner chose. */
+  readonly written = new Map<string, number | null>();
+  #next = 0;
+  #blockedBy: Step | null = null;
+
+  constructor(private bench: Bench, private client: Client) {
+    this.topic = `scenario-${client.id}`;
+    this.timeTopic = `${this.topic}-time`;
+    this.groupTopic = `${this.topic}-group`;
+    this.group = `${this.topic}-members`;
+  }
+
+  async run(): Promise<void> {
+    await this.step("create", async () => {
+      for (const topic of [this.topic, this.timeTopic, this.groupTopic]) {
+        await this.call("create", { topic, partitions });
+      }
+    }, { essential: true });
+    await this.step("list", async () => {
+      const [{ topics }] = await this.call("list");
+      for (const topic of [this.topic, this.timeTopic, this.groupTopic]) expectIncludes(topics, topic);
+    });
+    await this.step("describe", async () => {
+      expect([{ partitions }], await this.call("describe", { topic: this.topic }));
+    });
+    for (const codec of codecs) await this.step(codec, () => this.write({ codec, idempotent: false }));
+    await this.step("idempotent", () => this.write({ codec: "gzip", idempotent: true }));
+    await this.step("partition", async () => {
+      await this.write({ codec: "none", idempotent: false, partition: namedPartition });
+    });
+    await this.step("read all", () => this.readAll());
+    await this.step("from time", () => this.readFromTime());
+    await this.groupSteps();
+    if (this.client.nextGenGroups) await this.step("next gen", () => this.nextGen());
+    else {this.bench.report.lacks(
+        this.client.id,
+        "next gen",
+        "the adapter has only the classic group protocol",
+      );}
+    await this.step("delete", () => this.cleanUp());
+  }
+
+  /** Two members, the death of one, and two restarts of the broker; each step goes on from the one before. */
+  private async groupSteps(): Promise<void> {
+    const blockedBefore = this.#blockedBy;
+    const commitsPerPoll = !this.client.unsupported["commit-per-poll"];
+    const { adapters, broker } = this.bench;
+    const names = { topic: this.groupTopic, group: this.group };
+    const group = new Group(adapters, this.client, names, commitsPerPoll);
+    let first!: Member;
+    let second!: Member;
+    let values: string[] = [];
+    let next = 0;
+    const produce = async () => {
+      const flags = { topic: this.groupTopic, count: batch, start: next, codec: "none", idempotent: false };
+      values = range(next, batch).map((i) => `v${i}`);
+      next += batch;
+      expect([{ acked: batch }], await this.call("produce", flags));
+    };
+
+    await this.step("share", async () => {
+      first = group.join("A");
+      await group.untilShared(partitions, new Map([[first, 4]]));
+      second = group.join("B");
+      await group.untilShared(partitions, new Map([[first, 2], [second, 2]]));
+      await produce();
+      await group.untilSeen(values);
+    }, { essential: true });
+
+    await this.step("groups", async () => {
+      const [{ groups }] = await this.call("groups");
+      expectIncludes(groups, this.group);
+      expect([{ state: "Stable", members: 2 }], await this.call("describe-group", { group: this.group }));
+    });
+
+    await this.step("takeover", async () => {
+      const producing = produce();
+      const [killed] = await Promise.allSettled([group.kill(first), producing]);
+      if (killed.status === "rejected") throw killed.reason;
+      await producing;
+      await group.untilShared(partitions, new Map([[second, 4]]));
+      await group.untilSeen(values);
+    }, { essential: true });
+
+    await this.step("restart", async () => {
+      await broker.stop("SIGTERM");
+      await broker.start();
+      await produce();
+      await group.untilSeen(values);
+    }, { essential: true });
+
+    await this.step("kill -9", async () => {
+      await group.leave(second);
+      await this.expectCommitted(group);
+      await broker.stop("SIGKILL");
+      await broker.start();
+      await this.expectCommitted(group);
+      await this.readAll();
+      await produce();
+      const seenBefore = group.seen.size;
+      const third = group.join("C");
+      await group.untilShared(partitions, new Map([[third, 4]]));
+      await group.untilSeen(values);
+      expect(seenBefore + batch, group.seen.size);
+      await group.leave(third);
+      await this.expectCommitted(group);
+    });
+
+    await this.step("static", () => this.staticMembers());
+    for (const member of [first, second]) if (member) await group.kill(member);
+    this.#blockedBy = blockedBefore;
+  }
+
+  /** A static member (KIP-345) that comes back takes its own place: no third member, nothing lost. */
+  private async staticMembers(): Promise<void> {
+    const names = { topic: this.groupTopic, group: `${this.topic}-static` };
+    const group = new Group(this.bench.adapters, this.client, names, false);
+    if (this.client.unsupported["static-member"]) {
+      // so that a library which learns it does not go unnoticed
+      const running = this.bench.adapters.spawn(this.client, "member", { ...names, instanceId: "one" });
+      running.closeStdin();
+      await running.finished;
+      if (running.exitCode !== 64) {
+        throw running.failure("works, though clients.ts declares: no static-member");
+      }
+      throw new NotSupported(this.client.unsupported["static-member"]);
+    }
+    const one = group.join("one", { instanceId: "one" });
+    await group.untilShared(partitions, new Map([[one, 4]]));
+    const two = group.join("two", { instanceId: "two" });
+    await group.untilShared(partitions, new Map([[one, 2], [two, 2]]));
+    await group.kill(one);
+    const again = group.join("one again", { instanceId: "one" });
+    await group.untilShared(partitions, new Map([[again, 2], [two, 2]]));
+    expect(
+      [{ state: "Stable", members: 2 }],
+      await this.asReference("describe-group", { group: names.group }),
+    );
+    await group.leave(again);
+    await group.leave(two);
+  }
+
+  /** The consumer group protocol of KIP-848: members share, one leaves, the other gets its partitions. */
+  private async nextGen(): Promise<void> {
+    const names = { topic: this.groupTopic, group: `${this.topic}-next-gen` };
+    const group = new Group(this.bench.adapters, this.client, names, true);
+    const protocol = { groupProtocol: "consumer" };
+    const first = group.join("A", protocol);
+    await group.untilShared(partitions, new Map([[first, 4]]));
+    const second = group.join("B", protocol);
+    await group.untilShared(partitions, new Map([[first, 2], [second, 2]]));
+    await group.untilSeen(range(0, batch).map((i) => `v${i}`));
+    await group.leave(first);
+    await group.untilShared(partitions, new Map([[second, 4]]));
+    await group.leave(second);
+    await this.expectCommitted(group, names.group);
+  }
+
+  private async cleanUp(): Promise<void> {
+    await this.call("delete-group", { group: this.group });
+    const [{ groups }] = await this.call("groups");
+    if (groups.includes(this.group)) throw new Error(`${this.group} is still listed after its deletion`);
+    const topics = [this.topic, this.timeTopic, this.groupTopic];
+    for (const topic of topics) await this.call("delete", { topic });
+    await this.untilGone(topics);
+  }
+
+  /** A deletion is told to clients through metadata, which may follow a little later. */
+  private async untilGone(topics: string[]): Promise<void> {
+    const deadline = Date.now() + goneTimeoutMs;
+    for (;;) {
+      const [{ topics: listed }] = await this.call("list");
+      const left = topics.filter((topic) => listed.includes(topic));
+      if (left.length === 0) return;
+      if (Date.now() > deadline) throw new Error(`still listed ${goneTimeoutMs} ms after deletion: ${left}`);
+      await new Promise((resolve) => setTimeout(resolve, emptyPollMs));
+    }
+  }
+
+  /** Produces a batch to the main topic and remembers it. */
+  private async write(flags: Flags): Promise<void> {
+    const start = this.#next;
+    this.#next += batch;
+    let lacking: NotSupported | null = null;
+    try {
+      expect(
+        [{ acked: batch }],
+        await this.call("produce", { topic: this.topic, count: batch, start, ...flags }),
+      );
+    } catch (error) {
+      if (!(error instanceof NotSupported)) throw error;
+      lacking = error;
+    }
+    for (const i of range(start, batch)) this.written.set(`v${i}`, Number(flags.partition ?? -1));
+    if (lacking) throw lacking;
+  }
+
+  private async readAll(): Promise<void> {
+    const lines = await this.call("consume", {
+      topic: this.topic,
+      count: this.written.size,
+      from: "beginning",
+    });
+    expectRecords(lines, [...this.written.keys()]);
+    for (const { value, partition } of lines.slice(0, -1)) {
+      const wanted = this.written.get(value)!;
+      if (wanted !== null && wanted >= 0 && wanted !== partition) {
+        throw new Error(`${value} is in partition ${partition}, not in ${wanted}`);
+      }
+    }
+  }
+
+  private async readFromTime(): Promise<void> {
+    const base = Date.now() - 3_600_000;
+    const flags = { topic: this.timeTopic, count: 200, start: 0, codec: "gzip", idempotent: false };
+    expect([{ acked: 200 }], await this.call("produce", { ...flags, timestampBase: base }));
+    const lines = await this.call("consume", {
+      topic: this.timeTopic,
+      count: 50,
+      from: `timestamp:${base + 150}`,
+    });
+    expectRecords(lines, range(150, 50).map((i) => `v${i}`), { fromStart: false });
+  }
+
+  private async expectCommitted(group: Group, name = this.group): Promise<void> {
+    const lines = await this.call("committed", { topic: this.groupTopic, group: name });
+    const found = new Map(lines.map((line) => [line.partition, line.offset] as [number, number]));
+    expect(
+      [...group.committedOffsets()],
+      [...found].sort(([a], [b]) => a - b),
+    );
+  }
+
+  /** Runs a verb with the client, or with the reference client where the library lacks it. */
+  private async call(verb: Verb, flags: Flags = {}): Promise<Line[]> {
+    try {
+      return await this.bench.adapters.run(this.client, verb, flags);
+    } catch (error) {
+      if (!(error instanceof NotSupported)) throw error;
+      this.#lacking.add(`${verb}: ${error.message}`);
+      return await this.asReference(verb, flags);
+    }
+  }
+
+  #lacking = new Set<string>();
+
+  private asReference(verb: Verb, flags: Flags): Promise<Line[]> {
+    return this.bench.adapters.run(this.bench.reference, verb, flags);
+  }
+
+  /** Runs one step and reports it. After a failed essential step the ones up to the next mend are not run. */
+  private async step(name: Step, work: () => Promise<void>, { essential = false } = {}): Promise<void> {
+    const { report, broker } = this.bench;
+    if (this.#blockedBy) {
+      report.failed(this.client.id, name, `not run: "${this.#blockedBy}" failed`);
+      return;
+    }
+    this.#lacking.clear();
+    const startedAt = performance.now();
+    try {
+      await work();
+      if (broker.fault()) throw new Error(broker.fault()!);
+    } catch (error) {
+      if (error instanceof NotSupported) {
+        report.lacks(this.client.id, name, error.message);
+      } else {
+        const fault = broker.fault();
+        report.failed(this.client.id, name, `${(error as Error).message}${fault ? `\n${fault}` : ""}`);
+        if (essential) this.#blockedBy = name;
+      }
+      return;
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    if (this.#lacking.size > 0) report.helped(this.client.id, name, [...this.#lacking].join("; "), seconds);
+    else report.passed(this.client.id, name, seconds);
+  }
+}
+
+function range(start: number, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => start + i);
+}
+
+function expect(wanted: unknown, found: unknown): void {
+  const [a, b] = [JSON.stringify(wanted), JSON.stringify(found)];
+  if (a !== b) throw new Error(`expected ${a}, got ${b}`);
+}
+
+function expectIncludes(list: string[], item: string): void {
+  if (!list.includes(item)) throw new Error(`${item} is not in [${list.join(", ")}]`);
+}
+
+/**
+ * Holds that `consume` printed every value exactly once, with its own key, each partition in offset order without
+ * a hole (from offset 0 unless `fromStart` is false), and `done` last.
+ */
+export function expectRecords(lines: Line[], values: string[], { fromStart = true } = {}): void {
+  expect({ done: values.length }, lines.at(-1));
+  const records = lines.slice(0, -1);
+  const left = new Set(values);
+  const nextOffset = new Map<number, number>();
+  for (const { partition, offset, key, value } of records) {
+    if (!left.delete(value)) {
+      throw new Error(`${partition}@${offset} ${key}=${value} came twice or was never written`);
+    }
+    if (key !== value.replace("v", "k")) {
+      throw new Error(`${partition}@${offset} has key ${key} and value ${value}`);
+    }
+    const wanted = nextOffset.get(partition) ?? (fromStart ? 0 : offset);
+    if (offset !== wanted) {
+      throw new Error(`partition ${partition} went on at offset ${offset}, not ${wanted}`);
+    }
+    nextOffset.set(partition, offset + 1);
+  }
+  if (left.size > 0) throw new Error(`${left.size} values are missing, among them ${[...left].slice(0, 5)}`);
+}

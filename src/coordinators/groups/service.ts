@@ -1,0 +1,254 @@
+/**
+ * The group coordinator of this broker, as handlers see it: every call goes to the shard of its group id and gives a
+ * promise that always resolves, with an error code in the reply when something is wrong. What can be said without
+ * looking at a group is said here: ids and timeouts that no group accepts.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { ErrorCode } from "../../codec/errors.ts";
+import { coordinatorPartition } from "../partitioner.ts";
+import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
+import { deleteFailed, describeFailed } from "./admin.ts";
+import type { GroupsFact } from "./facts.ts";
+import { groupsMachine } from "./machine.ts";
+import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
+import type {
+  CommitReply,
+  CommitRequest,
+  DeletedGroup,
+  DeleteOffsetsReply,
+  DeleteOffsetsRequest,
+  DescribedGroup,
+  FetchOffsetsReply,
+  FetchOffsetsRequest,
+  GroupsInput,
+  GroupsReply,
+  HeartbeatReply,
+  HeartbeatRequest,
+  JoinReply,
+  JoinRequest,
+  LeaveReply,
+  LeaveRequest,
+  ListReply,
+  ListRequest,
+  SyncReply,
+  SyncRequest,
+} from "./requests.ts";
+import { type GroupsMark, joinError, syncError } from "./turn.ts";
+import { emptyGroupsState, type GroupsConfig, type GroupsState } from "./types.ts";
+
+export type GroupShard = Shard<GroupsState, GroupsInput, GroupsFact, GroupsMark, GroupsReply>;
+
+/** What the composition root supplies. */
+export interface GroupServicePorts {
+  readonly config: GroupsConfig;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** A random UUID in the usual form with dashes, for member ids. */
+  readonly randomUuid: () => string;
+  /** Partitions of `__consumer_offsets`, or how many it will have. */
+  readonly partitionCount: () => number;
+  /**
+   * The log of a partition of `__consumer_offsets` if this broker leads it, creating the topic on first use; else
+   * the error code for clients: NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE. Asked again on each request until it
+   * gives a log.
+   */
+  readonly ensureShard: (partition: number) => CoordinatorLog | number | Promise<CoordinatorLog | number>;
+  readonly report: (problem: string) => void;
+}
+
+/** From here on SyncGroup has to name protocol type and protocol (KIP-559). */
+const syncNamesProtocol = 5;
+
+export class GroupService {
+  private readonly shards = new Map<number, GroupShard>();
+  private isClosed = false;
+
+  constructor(private readonly ports: GroupServicePorts) {}
+
+  /** The partition of `__consumer_offsets` that holds the group; FindCoordinator answers with its leader. */
+  partitionOf(groupId: string): number {
+    return coordinatorPartition(groupId, this.ports.partitionCount());
+  }
+
+  /** Loads a partition that this broker has come to lead, so that it need not be loaded when a client waits for it. */
+  open(partition: number): void {
+    if (!this.isClosed) this.shard(partition);
+  }
+
+  /** Gives up a partition that this broker no longer leads; what its groups hold is answered with NOT_COORDINATOR. */
+  resign(partition: number): void {
+    this.shards.get(partition)?.close();
+    this.shards.delete(partition);
+  }
+
+  /** Answers everything that is held, and serves no more. */
+  close(): void {
+    this.isClosed = true;
+    for (const shard of this.shards.values()) shard.close();
+    this.shards.clear();
+  }
+
+  /** Requests that are held at the moment, for metrics. */
+  get heldRequests(): number {
+    let held = 0;
+    for (const shard of this.shards.values()) held += shard.heldRequests;
+    return held;
+  }
+
+  /** The shard of a partition, opened if it is not; one that could not be opened is tried anew. */
+  private shard(partition: number): GroupShard {
+    const existing = this.shards.get(partition);
+    if (existing !== undefined && !existing.isReplaceable) return existing;
+    const { config, clock, timers, report } = this.ports;
+    const shard: GroupShard = new Shard({
+      machine: groupsMachine,
+      state: emptyGroupsState(config),
+      clock,
+      timers,
+      report: (problem) => report(`__consumer_offsets-${partition}: ${problem}`),
+    });
+    this.shards.set(partition, shard);
+    shard.open(this.ports.ensureShard(partition));
+    return shard;
+  }
+
+  /** Hands an input to the group's shard. */
+  private ask<Reply extends GroupsReply>(
+    groupId: string,
+    input: (ticket: number) => GroupsInput,
+    fail: (errorCode: number) => Reply,
+  ): Promise<Reply> {
+    if (this.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    return this.shard(this.partitionOf(groupId)).submit(input, fail);
+  }
+
+  /** Held until the join phase ends: at most the longest rebalance timeout in the group, or five minutes for a new member. */
+  join(request: JoinRequest): Promise<JoinReply> {
+    const { groupId, memberId, sessionTimeoutMs, apiVersion } = request;
+    const { groupMinSessionTimeoutMs, groupMaxSessionTimeoutMs } = this.ports.config;
+    const fail = (errorCode: number) => joinError(errorCode, memberId);
+    if (groupId === "") return Promise.resolve(fail(ErrorCode.INVALID_GROUP_ID));
+    if (sessionTimeoutMs < groupMinSessionTimeoutMs || sessionTimeoutMs > groupMaxSessionTimeoutMs) {
+      return Promise.resolve(fail(ErrorCode.INVALID_SESSION_TIMEOUT));
+    }
+    const joining: JoinRequest = {
+      ...request,
+      // Version 0 has no rebalance timeout: the session's stands in for it.
+      rebalanceTimeoutMs: apiVersion === 0 ? sessionTimeoutMs : Math.max(request.rebalanceTimeoutMs, 0),
+      // The bytes are views on the connection's buffer, and members outlive it.
+      protocols: request.protocols.map(({ name, metadata }) => ({ name, metadata: metadata.slice() })),
+    };
+    const newMemberId = `${request.groupInstanceId ?? request.clientId}-${this.ports.randomUuid()}`;
+    return this.ask(groupId, (ticket) => ({ type: "join", ticket, request: joining, newMemberId }), fail);
+  }
+
+  /** A follower's is held until the leader has brought the assignment, or the group's rebalance timeout has passed. */
+  sync(request: SyncRequest): Promise<SyncReply> {
+    const namesProtocol = request.protocolType !== null && request.protocolName !== null;
+    if (request.apiVersion >= syncNamesProtocol && !namesProtocol) {
+      return Promise.resolve(syncError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL));
+    }
+    if (request.groupId === "") return Promise.resolve(syncError(ErrorCode.INVALID_GROUP_ID));
+    const assignments = request.assignments.map(({ memberId, assignment }) => ({
+      memberId,
+      assignment: assignment.slice(),
+    }));
+    const syncing: SyncRequest = { ...request, assignments };
+    return this.ask(request.groupId, (ticket) => ({ type: "sync", ticket, request: syncing }), syncError);
+  }
+
+  heartbeat(request: HeartbeatRequest): Promise<HeartbeatReply> {
+    if (request.groupId === "") return Promise.resolve({ errorCode: ErrorCode.INVALID_GROUP_ID });
+    return this.ask(request.groupId, (ticket) => ({ type: "heartbeat", ticket, request }), heartbeatFailed);
+  }
+
+  leave(request: LeaveRequest): Promise<LeaveReply> {
+    const fail = (errorCode: number): LeaveReply => ({ errorCode, members: [] });
+    if (request.groupId === "") return Promise.resolve(fail(ErrorCode.INVALID_GROUP_ID));
+    return this.ask(request.groupId, (ticket) => ({ type: "leave", ticket, request }), fail);
+  }
+
+  /** Topics that do not exist are the handler's business. The empty group id is a group like any other here. */
+  commitOffsets(request: CommitRequest): Promise<CommitReply> {
+    return this.ask(
+      request.groupId,
+      (ticket) => ({ type: "commitOffsets", ticket, request }),
+      (errorCode) => commitFailed(request, errorCode),
+    );
+  }
+
+  fetchOffsets(request: FetchOffsetsRequest): Promise<FetchOffsetsReply> {
+    return this.ask(
+      request.groupId,
+      (ticket) => ({ type: "fetchOffsets", ticket, request }),
+      (errorCode) => fetchFailed(request.groupId, errorCode),
+    );
+  }
+
+  deleteOffsets(request: DeleteOffsetsRequest): Promise<DeleteOffsetsReply> {
+    if (request.groupId === "") return Promise.resolve(deleteOffsetsFailed(ErrorCode.INVALID_GROUP_ID));
+    return this.ask(
+      request.groupId,
+      (ticket) => ({ type: "deleteOffsets", ticket, request }),
+      deleteOffsetsFailed,
+    );
+  }
+
+  /** The groups of the partitions that this broker leads. */
+  list(request: ListRequest): Promise<ListReply> {
+    if (this.isClosed) {
+      return Promise.resolve({ errorCode: ErrorCode.COORDINATOR_NOT_AVAILABLE, groups: [] });
+    }
+    const fail = (errorCode: number): ListReply => ({ errorCode, groups: [] });
+    const replies = [...this.shards.values()].map((shard) =>
+      shard.submit<ListReply>((ticket) => ({ type: "list", ticket, request }), fail)
+    );
+    return Promise.all(replies).then(joinLists);
+  }
+
+  describe(groupIds: readonly string[], apiVersion: number): Promise<DescribedGroup[]> {
+    return Promise.all(groupIds.map((groupId) =>
+      this.ask(
+        groupId,
+        (ticket) => ({ type: "describe", ticket, groupId, apiVersion }),
+        (errorCode) => describeFailed(groupId, errorCode),
+      )
+    ));
+  }
+
+  delete(groupIds: readonly string[]): Promise<DeletedGroup[]> {
+    return Promise.all(groupIds.map((groupId) =>
+      this.ask(
+        groupId,
+        (ticket) => ({ type: "delete", ticket, groupId }),
+        (errorCode) => deleteFailed(groupId, errorCode),
+      )
+    ));
+  }
+
+  /** Deletes the offsets of topics that no longer exist, in all groups of this broker. */
+  topicsDeleted(names: Iterable<string>): void {
+    const topics = new Set(names);
+    for (const shard of this.shards.values()) {
+      for (const [groupId, offsets] of [...shard.state.offsets]) {
+        if ([...offsets.keys()].some((topic) => topics.has(topic))) {
+          shard.tell({ type: "topicsDeleted", groupId, topics });
+        }
+      }
+    }
+  }
+}
+
+/** Clients do not know the loading error here: a heartbeat that comes too early counts as heard. */
+function heartbeatFailed(errorCode: number): HeartbeatReply {
+  return { errorCode: errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS ? ErrorCode.NONE : errorCode };
+}
+
+/** One list of all; a shard that this broker has just lost has nothing to say, any other error counts for all. */
+function joinLists(replies: readonly ListReply[]): ListReply {
+  const bad = replies.find((reply) => !noErrorForLists.has(reply.errorCode));
+  if (bad !== undefined) return { errorCode: bad.errorCode, groups: [] };
+  return { errorCode: ErrorCode.NONE, groups: replies.flatMap((reply) => reply.groups) };
+}
+
+const noErrorForLists: ReadonlySet<number> = new Set([ErrorCode.NONE, ErrorCode.NOT_COORDINATOR]);

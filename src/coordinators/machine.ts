@@ -1,0 +1,58 @@
+/**
+ * What a coordinator is: a deterministic machine over a state. (state, input, now) gives a decision: facts for the
+ * log, marks for memory, replies for the clients. The machine reads no clock, draws no random number, waits for
+ * nothing. One file, shard.ts, drives it; a simulation drives it just as well.
+ *
+ * The order is decide → append the facts → apply facts and marks → release the replies. Deciding changes nothing, so
+ * a failed append needs no undoing: the decision is thrown away and its request gets the error.
+ */
+
+/** One moment on both clocks. Wall time goes into records; deadlines use steady time, which never jumps. */
+export interface Instant {
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+/** Names a request that waits for its reply. */
+export type Ticket = number;
+
+/** A record of the coordinator's log as it is written; a null value is a tombstone. */
+export interface LogRecord {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array | null;
+}
+
+export interface Reply<Body> {
+  readonly ticket: Ticket;
+  readonly body: Body;
+}
+
+/** What the machine wants done about one input. */
+export interface Decision<Fact, Mark, Body> {
+  /** Become true once they are in the log. */
+  readonly facts: readonly Fact[];
+  /** Become true with the facts, and are forgotten in a crash: deadlines, members that wait, held requests. */
+  readonly marks: readonly Mark[];
+  /** Go out once the facts are committed. An input's own ticket may be missing: its request is held. */
+  readonly replies: readonly Reply<Body>[];
+  /** The facts do not depend on each other, so many of them may go out in several batches. */
+  readonly divisible?: boolean;
+}
+
+export interface Machine<State, Input, Fact, Mark, Body> {
+  /** What to do about `input`. Changes nothing. */
+  decide(state: State, input: Input, now: Instant): Decision<Fact, Mark, Body>;
+  /** Makes a fact true, live and when the log is replayed. */
+  applyFact(state: State, fact: Fact): void;
+  /** Makes a mark true; always after the facts of its decision. */
+  applyMark(state: State, mark: Mark): void;
+  /** The steady time at which {@link due} may have something to say; Infinity if only an input can change that. */
+  wakeAt(state: State): number;
+  /** The inputs that time itself brings: deadlines that have passed. Empty when woken too early. */
+  due(state: State, now: Instant): Input[];
+  /** The inputs to decide after the log was replayed, to give the state what is not in the log. */
+  loaded(state: State): Input[];
+  encode(fact: Fact): LogRecord;
+  /** Null for a record of a type that this machine does not know, as a newer broker may write. */
+  decode(record: { key: Uint8Array | null; value: Uint8Array | null }): Fact | null;
+}

@@ -1,0 +1,329 @@
+/**
+ * Drives the machine of one partition of an internal topic, and is the only file here that touches the world: the
+ * log, the clocks, one timer. Inputs are decided one after the other, in the order in which they come; a reply goes
+ * out when the log has committed everything that was written before it, its own facts included, so that no client
+ * ever sees what a change of leader can take back.
+ */
+import { assert, AssertionError } from "../base/assert.ts";
+import type { Clock } from "../base/clock.ts";
+import { batchesIn, BatchView } from "../codec/batch.ts";
+import { ErrorCode } from "../codec/errors.ts";
+import type { Decision, Instant, LogRecord, Machine, Reply, Ticket } from "./machine.ts";
+
+/** The partition of the internal topic, as the shard needs it. */
+export interface CoordinatorLog {
+  /**
+   * Appends the records as one batch, or nothing. `committed` resolves to an error code when the high watermark has
+   * passed the batch or it is certain that it will not; null says that it already has.
+   */
+  append(records: readonly LogRecord[], nowMs: number): AppendResult;
+  /** Everything in the log, oldest first, in pieces of whole record batches. */
+  readAll(): Iterable<Uint8Array>;
+}
+
+export interface AppendResult {
+  readonly errorCode: number;
+  readonly offset: number;
+  readonly committed: Promise<number> | null;
+}
+
+/** The one timer of a shard; tests turn their own clock. */
+export interface Timers {
+  /** Runs `run` once after `delayMs`; gives what calls it off. */
+  set(delayMs: number, run: () => void): () => void;
+}
+
+export const systemTimers: Timers = {
+  set(delayMs, run) {
+    const timer = setTimeout(run, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+export interface ShardOptions<State, Input, Fact, Mark, Body> {
+  readonly machine: Machine<State, Input, Fact, Mark, Body>;
+  /** A new, empty state. */
+  readonly state: State;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Hears of what no client is told: a log that cannot be read, an append that a deadline wanted and that failed. */
+  readonly report: (problem: string) => void;
+}
+
+/** Longest delay that setTimeout takes; a longer one would fire at once. */
+const MAX_TIMER_MS = 0x7fffffff;
+/** How long a deadline's decision waits after its facts could not be appended. */
+const RETRY_MS = 500;
+/** Facts that stand alone go out in batches of at most this many, far below any limit on a batch's size. */
+const DIVISIBLE_BATCH_RECORDS = 500;
+/** Loading gives other work a chance after this much log. */
+const LOAD_SLICE_BYTES = 8 * 1024 * 1024;
+
+interface Waiting<Body> {
+  readonly resolve: (body: Body) => void;
+  readonly fail: (errorCode: number) => Body;
+}
+
+export class Shard<State, Input, Fact, Mark, Body> {
+  readonly state: State;
+  private readonly machine: Machine<State, Input, Fact, Mark, Body>;
+  private log: CoordinatorLog | null = null;
+  /** What requests are refused with; NONE once the log is loaded. */
+  private refusal: number = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS;
+  private isClosed = false;
+  private isUnreadable = false;
+  private readonly waiting = new Map<Ticket, Waiting<Body>>();
+  private nextTicket: Ticket = 1;
+  /** The last append that is not committed yet. */
+  private uncommitted: Promise<number> | null = null;
+  private cancelTimer: (() => void) | null = null;
+  private timerAt = Infinity;
+  private isTicking = false;
+
+  constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body>) {
+    this.state = options.state;
+    this.machine = options.machine;
+  }
+
+  /** Whether it serves requests. */
+  get isActive(): boolean {
+    return this.refusal === ErrorCode.NONE;
+  }
+
+  /** Whether a new shard may take its place: it found no log, or was closed. One whose log cannot be read stays. */
+  get isReplaceable(): boolean {
+    return this.isClosed && !this.isUnreadable;
+  }
+
+  /** How many requests are held or wait for their facts to be committed. */
+  get heldRequests(): number {
+    return this.waiting.size;
+  }
+
+  /**
+   * Loads the log, then serves. `source` is the log, or the error code that says why there is none, or a promise of
+   * either. A small log that is at hand is loaded before this returns.
+   */
+  async open(source: CoordinatorLog | number | Promise<CoordinatorLog | number>): Promise<void> {
+    const log = source instanceof Promise ? await source : source;
+    if (this.isClosed) return;
+    if (typeof log === "number") return this.close(log);
+    try {
+      const loading = this.replay(log);
+      if (loading instanceof Promise) await loading;
+    } catch (error) {
+      if (error instanceof AssertionError) throw error;
+      // Reading it again for each request would not make it better: the shard refuses until someone resigns it.
+      this.isUnreadable = true;
+      this.options.report(`Cannot load the coordinator's log: ${error}`);
+      return this.close();
+    }
+    if (this.isClosed) return;
+    this.log = log;
+    this.refusal = ErrorCode.NONE;
+    for (const input of this.machine.loaded(this.state)) this.run(input, null);
+    this.schedule();
+  }
+
+  /** Gives a promise only when the log is too large for one go. */
+  private replay(log: CoordinatorLog): Promise<void> | void {
+    const replay = new Replay(this.machine, this.state);
+    const pieces = log.readAll()[Symbol.iterator]();
+    const next = (): Promise<void> | void => {
+      let bytes = 0;
+      for (let piece = pieces.next(); !piece.done; piece = pieces.next()) {
+        if (this.isClosed) return;
+        replay.take(piece.value);
+        bytes += piece.value.length;
+        if (bytes >= LOAD_SLICE_BYTES) {
+          return new Promise<void>((resolve) => this.options.timers.set(0, resolve)).then(next);
+        }
+      }
+    };
+    return next();
+  }
+
+  /**
+   * Decides an input that carries the ticket it is given, and resolves with its reply. `fail` makes the reply for an
+   * error that the shard finds: it is loading or closed, or the facts could not be logged.
+   */
+  submit<Answer extends Body>(
+    input: (ticket: Ticket) => Input,
+    fail: (errorCode: number) => Answer,
+  ): Promise<Answer> {
+    if (this.refusal !== ErrorCode.NONE) return Promise.resolve(fail(this.refusal));
+    return new Promise<Answer>((resolve) => {
+      const ticket = this.nextTicket++;
+      this.waiting.set(ticket, { resolve: resolve as (body: Body) => void, fail });
+      this.run(input(ticket), ticket);
+    });
+  }
+
+  /** Decides an input that nobody waits for. False when the shard is not active or the facts could not be logged. */
+  tell(input: Input): boolean {
+    return this.isActive && this.run(input, null);
+  }
+
+  /** Serves no more and answers whatever is held. */
+  close(errorCode: number = ErrorCode.NOT_COORDINATOR): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.refusal = errorCode;
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+    const held = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { resolve, fail } of held) resolve(fail(errorCode));
+  }
+
+  private now(): Instant {
+    return { wallMs: this.options.clock.now(), steadyMs: this.options.clock.monotonic() };
+  }
+
+  /** One input from decision to replies; false if its facts could not be appended. */
+  private run(input: Input, ticket: Ticket | null): boolean {
+    const now = this.now();
+    const decision = this.machine.decide(this.state, input, now);
+    const appended = this.append(decision, now);
+    if (appended.errorCode !== ErrorCode.NONE) {
+      const errorCode = coordinatorError(appended.errorCode);
+      if (ticket === null) {
+        this.options.report(
+          `Cannot append to the coordinator's log: error ${appended.errorCode}; will try again`,
+        );
+      } else this.settle(ticket, (waiting) => waiting.fail(errorCode));
+      return false;
+    }
+    for (const mark of decision.marks) this.machine.applyMark(this.state, mark);
+    this.release(decision.replies, appended.committed);
+    this.schedule();
+    return true;
+  }
+
+  /** Appends the decision's facts and makes true what was appended. */
+  private append({ facts, divisible }: Decision<Fact, Mark, Body>, now: Instant): AppendResult {
+    let result: AppendResult = { errorCode: ErrorCode.NONE, offset: -1, committed: null };
+    const size = divisible ? DIVISIBLE_BATCH_RECORDS : facts.length;
+    for (let from = 0; from < facts.length; from += size) {
+      const batch = facts.slice(from, from + size);
+      assert(this.log !== null, "a fact before the log is loaded");
+      result = this.log.append(batch.map((fact) => this.machine.encode(fact)), now.wallMs);
+      if (result.errorCode !== ErrorCode.NONE) return result;
+      for (const fact of batch) this.machine.applyFact(this.state, fact);
+    }
+    return result;
+  }
+
+  private release(replies: readonly Reply<Body>[], committed: Promise<number> | null): void {
+    if (committed !== null) {
+      this.uncommitted = committed;
+      committed.then(() => {
+        if (this.uncommitted === committed) this.uncommitted = null;
+      });
+    }
+    const { uncommitted } = this;
+    for (const { ticket, body } of replies) {
+      if (uncommitted === null) this.settle(ticket, () => body);
+      else {
+        uncommitted.then((errorCode) =>
+          this.settle(
+            ticket,
+            ({ fail }) => errorCode === ErrorCode.NONE ? body : fail(coordinatorError(errorCode)),
+          )
+        );
+      }
+    }
+  }
+
+  private settle(ticket: Ticket, answer: (waiting: Waiting<Body>) => Body): void {
+    const waiting = this.waiting.get(ticket);
+    // Closing the shard has answered it.
+    if (waiting === undefined) return;
+    this.waiting.delete(ticket);
+    waiting.resolve(answer(waiting));
+  }
+
+  /** Sees to it that the timer fires when the machine wants to be woken, or earlier. */
+  private schedule(notBefore = -Infinity): void {
+    if (this.isTicking || this.isClosed) return;
+    const at = Math.max(this.machine.wakeAt(this.state), notBefore);
+    if (at >= this.timerAt || at === Infinity) return;
+    this.cancelTimer?.();
+    const delayMs = Math.max(0, Math.ceil(at - this.options.clock.monotonic()));
+    this.timerAt = at;
+    this.cancelTimer = this.options.timers.set(Math.min(delayMs, MAX_TIMER_MS), () => this.tick());
+  }
+
+  private tick(): void {
+    this.cancelTimer = null;
+    this.timerAt = Infinity;
+    this.isTicking = true;
+    let isLogged = true;
+    const now = this.now();
+    for (const input of this.machine.due(this.state, now)) isLogged = this.run(input, null) && isLogged;
+    this.isTicking = false;
+    this.schedule(isLogged ? undefined : now.steadyMs + RETRY_MS);
+  }
+}
+
+/** Puts the records of a log into a state. Records of a transaction count when its commit marker comes. */
+class Replay<State, Input, Fact, Mark, Body> {
+  private readonly undecided = new Map<number, Fact[]>();
+
+  constructor(
+    private readonly machine: Machine<State, Input, Fact, Mark, Body>,
+    private readonly state: State,
+  ) {}
+
+  take(bytes: Uint8Array): void {
+    for (const batch of batchesIn(bytes)) {
+      if (batch.isControl) this.takeMarker(batch);
+      else this.takeRecords(batch);
+    }
+  }
+
+  private takeRecords(batch: BatchView): void {
+    const cursor = batch.cursor();
+    while (cursor.next()) {
+      const fact = this.machine.decode(cursor);
+      if (fact === null) continue;
+      if (!batch.isTransactional) this.machine.applyFact(this.state, fact);
+      else if (this.undecided.has(batch.producerId)) this.undecided.get(batch.producerId)!.push(fact);
+      else this.undecided.set(batch.producerId, [fact]);
+    }
+  }
+
+  private takeMarker(batch: BatchView): void {
+    const cursor = batch.cursor();
+    while (cursor.next()) {
+      const isCommit = cursor.key !== null && cursor.key.length >= 4 && cursor.key[3] === 1;
+      if (isCommit) {
+        for (const fact of this.undecided.get(batch.producerId) ?? []) {
+          this.machine.applyFact(this.state, fact);
+        }
+      }
+      this.undecided.delete(batch.producerId);
+    }
+  }
+}
+
+/** What a client is told about an error of the log: retriable where another attempt, or another broker, may help. */
+export function coordinatorError(errorCode: number): number {
+  switch (errorCode) {
+    case ErrorCode.NETWORK_EXCEPTION:
+    case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    case ErrorCode.NOT_ENOUGH_REPLICAS:
+    case ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+    case ErrorCode.REQUEST_TIMED_OUT:
+      return ErrorCode.COORDINATOR_NOT_AVAILABLE;
+    case ErrorCode.NOT_LEADER_OR_FOLLOWER:
+    case ErrorCode.KAFKA_STORAGE_ERROR:
+      return ErrorCode.NOT_COORDINATOR;
+    case ErrorCode.MESSAGE_TOO_LARGE:
+    case ErrorCode.RECORD_LIST_TOO_LARGE:
+    case ErrorCode.INVALID_FETCH_SIZE:
+      return ErrorCode.UNKNOWN_SERVER_ERROR;
+    default:
+      return errorCode;
+  }
+}

@@ -261,6 +261,7 @@ export function checkBatch(bytes: Uint8Array, start: number, end: number): Batch
   const available = end - start;
   if (available <= MAGIC_AT) return corrupt(`the frame holds ${available} bytes, less than a batch header`);
   const size = readInt32(bytes, start + BATCH_LENGTH_AT) + LOG_OVERHEAD;
+  if (size < MIN_ENTRY_BYTES) return corrupt(`size is ${size}, less than any format's header`);
   const magic = magicAt(bytes, start);
   if (magic < 0 || magic > 2) return corrupt(`magic is ${magic}`);
   if (magic !== 2) return invalid(`magic is ${magic}, expected 2`);
@@ -271,6 +272,9 @@ export function checkBatch(bytes: Uint8Array, start: number, end: number): Batch
   if (crc !== batch.crc) return corrupt(`CRC is ${batch.crc}, computed ${crc}`);
   return checkHeader(batch);
 }
+
+/** The smallest message of format 0: below it the magic byte means nothing. */
+const MIN_ENTRY_BYTES = LOG_OVERHEAD + 14;
 
 function checkHeader(batch: BatchView): BatchProblem | null {
   const { compression, recordCount, lastOffsetDelta } = batch;

@@ -12,7 +12,6 @@ import {
   Compression,
   LOG_OVERHEAD,
   MAGIC_AT,
-  TimestampType,
 } from "./batch_format.ts";
 import { readInt32 } from "./big_endian.ts";
 import { DEFAULT_MAX_DECOMPRESSED_BYTES } from "./compression/index.ts";
@@ -36,9 +35,10 @@ export type UpConverted = { batch: Uint8Array; problem: null } | { batch: null; 
 /**
  * The one record batch that stands for a whole message set: records numbered from 0 on whatever their offsets said,
  * compressed as the set was (as its last compressed message, if there are several), without timestamps if they had none.
+ * A producer that claims log append time is taken by its word for the timestamps, but the batch says create time.
  * A set with anything wrong in it, a cut-off end included, is refused as a whole: CORRUPT_MESSAGE for damage,
- * INVALID_RECORD for contradictions, INVALID_TIMESTAMP for a producer that claims log append time,
- * UNSUPPORTED_COMPRESSION_TYPE for zstd. All wrappers together may decompress to `maxBytes`.
+ * INVALID_RECORD for contradictions, UNSUPPORTED_COMPRESSION_TYPE for zstd. All wrappers together may decompress to
+ * `maxBytes`.
  */
 export function upConvert(bytes: Uint8Array, maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES): UpConverted {
   const records: LegacyRecord[] = [];
@@ -48,7 +48,6 @@ export function upConvert(bytes: Uint8Array, maxBytes: number = DEFAULT_MAX_DECO
     const problem = checkMessage(bytes, at, bytes.length);
     if (problem !== null) return { batch: null, problem };
     const message = new MessageView(bytes, at);
-    if (message.timestampType === TimestampType.LOG_APPEND_TIME) return refused(logAppendTimeFromProducer);
     const content = readMessage(message, bytesLeft);
     if (content.problem !== null) return { batch: null, problem: content.problem };
     if (message.compression !== Compression.NONE) {
@@ -58,22 +57,12 @@ export function upConvert(bytes: Uint8Array, maxBytes: number = DEFAULT_MAX_DECO
     for (const record of content.records) records.push(record);
     at += message.sizeInBytes;
   }
-  if (records.length === 0) return refused(noRecords);
+  if (records.length === 0) {
+    const text = "Cannot take message set: it is empty";
+    return { batch: null, problem: { errorCode: ErrorCode.INVALID_RECORD, text } };
+  }
   const numbered = records.map(({ timestamp, key, value }) => ({ timestamp, key, value }));
   return { batch: buildBatch(numbered, { compression }), problem: null };
-}
-
-const logAppendTimeFromProducer: BatchProblem = {
-  errorCode: ErrorCode.INVALID_TIMESTAMP,
-  text: "Cannot take message: only a broker may set log append time",
-};
-const noRecords: BatchProblem = {
-  errorCode: ErrorCode.INVALID_RECORD,
-  text: "Cannot take message set: it is empty",
-};
-
-function refused(problem: BatchProblem): UpConverted {
-  return { batch: null, problem };
 }
 
 function sizeOf(record: LegacyRecord): number {

@@ -121,6 +121,7 @@ export function checkMessage(bytes: Uint8Array, start: number, end: number): Bat
   if (available <= MAGIC_AT) return corrupt(`the frame holds ${available} bytes, less than a message header`);
   const size = readInt32(bytes, start + SIZE_AT);
   const magic = bytes[start + MAGIC_AT] << 24 >> 24;
+  if (size < MIN_SIZE[0]) return corrupt(`size is ${size}, less than any format's header`);
   if (magic < 0 || magic > 2) return corrupt(`magic is ${magic}`);
   if (magic === 2) return invalid(`magic is 2, expected 0 or 1`);
   if (size < MIN_SIZE[magic]) return corrupt(`size is ${size}, less than the header's ${MIN_SIZE[magic]}`);

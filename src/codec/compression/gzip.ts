@@ -2,16 +2,17 @@
 
 import { constants, gunzipSync, gzipSync } from "node:zlib";
 import { MalformedFrame } from "../malformed.ts";
+import { asPlainArray } from "./plain_array.ts";
 
 /** `level` is 1–9, or -1 for zlib's own default, which is Kafka's too. */
 export function gzip(bytes: Uint8Array, level: number = constants.Z_DEFAULT_COMPRESSION): Uint8Array {
-  return gzipSync(bytes, { level });
+  return asPlainArray(gzipSync(bytes, { level }));
 }
 
 /** Throws {@link MalformedFrame} for bytes that are not gzip, are cut short, or would exceed `maxBytes`. */
 export function gunzip(bytes: Uint8Array, maxBytes: number): Uint8Array {
   try {
-    return gunzipSync(bytes, { maxOutputLength: maxBytes });
+    return asPlainArray(gunzipSync(bytes, { maxOutputLength: maxBytes }));
   } catch (error) {
     throw new MalformedFrame(`Cannot decompress gzip: ${(error as Error).message}`);
   }

@@ -5,12 +5,13 @@
 
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { MalformedFrame } from "../malformed.ts";
+import { asPlainArray } from "./plain_array.ts";
 
 /** Kafka's default for `compression.zstd.level`. */
 export const DEFAULT_ZSTD_LEVEL = 3;
 
 export function compressZstd(bytes: Uint8Array, level: number = DEFAULT_ZSTD_LEVEL): Uint8Array {
-  return zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: level } });
+  return asPlainArray(zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: level } }));
 }
 
 /** Throws {@link MalformedFrame} for bytes that are not zstd, are cut short, or would exceed `maxBytes`. */
@@ -39,7 +40,7 @@ export function decompressZstd(bytes: Uint8Array, maxBytes: number): Uint8Array 
 
 function decompressFrame(frame: Uint8Array, maxBytes: number): Uint8Array {
   try {
-    return zstdDecompressSync(frame, { maxOutputLength: maxBytes });
+    return asPlainArray(zstdDecompressSync(frame, { maxOutputLength: maxBytes }));
   } catch (error) {
     throw new MalformedFrame(`Cannot decompress zstd: ${(error as Error).message}`);
   }

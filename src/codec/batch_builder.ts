@@ -81,8 +81,7 @@ export function buildBatch(
   options: BatchOptions = {},
 ): Uint8Array<ArrayBuffer> {
   const baseOffset = options.baseOffset ?? 0;
-  const baseTimestamp = options.deleteHorizonMs ?? records[0]?.timestamp ?? options.maxTimestamp ??
-    NO_TIMESTAMP;
+  const baseTimestamp = options.deleteHorizonMs ?? records[0]?.timestamp ?? NO_TIMESTAMP;
   const parts: RecordParts[] = new Array(records.length);
   let maxTimestamp = records.length === 0 ? options.maxTimestamp ?? NO_TIMESTAMP : NO_TIMESTAMP;
   let offsetDelta = -1;

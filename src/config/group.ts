@@ -10,6 +10,11 @@ const shareAutoOffsetReset = string({
   doc: "Where a share group starts that has no position yet: latest, earliest, or by_duration:PnDTnHnMn.nS.",
 });
 
+const streamsAssignorName = string({
+  from: ["group.streams.assignors"],
+  doc: "The assignor of a streams group; the first of group.streams.assignors when not set.",
+});
+
 /** Every setting that a group can have. */
 export const groupRows = {
   "consumer.session.timeout.ms": int({
@@ -119,10 +124,14 @@ export const groupRows = {
     from: ["group.streams.rack.aware.assignment.tags"],
     doc: "Client tags over which standby tasks are spread.",
   }),
-  "streams.assignor.name": string({
-    from: ["group.streams.assignors"],
-    doc: "The assignor of a streams group; the first of group.streams.assignors when not set.",
-  }),
+  "streams.assignor.name": {
+    ...streamsAssignorName,
+    // The broker setting behind it is a list, of which the first is the default.
+    parse(text: string) {
+      const first = text.split(",")[0].trim();
+      return { value: first, text: first };
+    },
+  },
   "errors.deadletterqueue.topic.name": string({
     or: "",
     doc: "Topic for records that a share group gave up; empty for none.",

@@ -121,7 +121,9 @@ function apply(): void {
       { category: [root], sinks: ["lines"], lowestLevel: levels.get("")! },
       ...[...levels].filter(([category]) => category !== "").map(([category, lowestLevel]) => ({
         category: [root, ...segments(category)],
-        sinks: [],
+        sinks: ["lines"],
+        // A parent's sinks come with the parent's level, which would silence a child that says more.
+        parentSinks: "override" as const,
         lowestLevel,
       })),
       // The library talks about itself, at info, unless told not to.

@@ -24,7 +24,7 @@ Deno.test("a log line has time, level, category and text", () => {
   getLogger("server").warn("Port {port} is taken", { port: 9092 });
   assertEquals(lines.length, 1);
   assertEquals(
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARN  server  Port 9092 is taken$/.test(lines[0]),
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARN {2}server {2}Port 9092 is taken$/.test(lines[0]),
     true,
     lines[0],
   );

@@ -11,9 +11,14 @@ export function gzip(bytes: Uint8Array, level: number = constants.Z_DEFAULT_COMP
 
 /** Throws {@link MalformedFrame} for bytes that are not gzip, are cut short, or would exceed `maxBytes`. */
 export function gunzip(bytes: Uint8Array, maxBytes: number): Uint8Array {
+  let out: Uint8Array;
   try {
-    return asPlainArray(gunzipSync(bytes, { maxOutputLength: maxBytes }));
+    out = asPlainArray(gunzipSync(bytes, { maxOutputLength: Math.max(maxBytes, 1) })); // 0 is not allowed
   } catch (error) {
     throw new MalformedFrame(`Cannot decompress gzip: ${(error as Error).message}`);
   }
+  if (out.length > maxBytes) {
+    throw new MalformedFrame(`Cannot decompress gzip: more than the ${maxBytes} bytes allowed`);
+  }
+  return out;
 }

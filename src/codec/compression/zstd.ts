@@ -10,8 +10,13 @@ import { asPlainArray } from "./plain_array.ts";
 /** Kafka's default for `compression.zstd.level`. */
 export const DEFAULT_ZSTD_LEVEL = 3;
 
+/** One frame. `level` is -131072–22. */
 export function compressZstd(bytes: Uint8Array, level: number = DEFAULT_ZSTD_LEVEL): Uint8Array {
-  return asPlainArray(zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: level } }));
+  const out = asPlainArray(
+    zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: level } }),
+  );
+  // Deno 2.9 puts an empty second frame behind some (100,000 random bytes, say); not every client reads past the first.
+  return out.subarray(0, endOfFrame(out, 0));
 }
 
 /** Throws {@link MalformedFrame} for bytes that are not zstd, are cut short, or would exceed `maxBytes`. */
@@ -39,11 +44,16 @@ export function decompressZstd(bytes: Uint8Array, maxBytes: number): Uint8Array 
 }
 
 function decompressFrame(frame: Uint8Array, maxBytes: number): Uint8Array {
+  let out: Uint8Array;
   try {
-    return asPlainArray(zstdDecompressSync(frame, { maxOutputLength: maxBytes }));
+    out = asPlainArray(zstdDecompressSync(frame, { maxOutputLength: Math.max(maxBytes, 1) })); // 0 is not allowed
   } catch (error) {
     throw new MalformedFrame(`Cannot decompress zstd: ${(error as Error).message}`);
   }
+  if (out.length > maxBytes) {
+    throw new MalformedFrame(`Cannot decompress zstd: more than the ${maxBytes} bytes allowed`);
+  }
+  return out;
 }
 
 /** 0x184D2A50–5F in little-endian: four bytes of length and content for other programs, to be passed over. */

@@ -32,8 +32,13 @@ export function* chunksToProduce({ start, count, timestampBase }, message) {
 /** Prints the events of a group member; an assignment only when it differs from the one printed before. */
 export class Events {
   #assigned = null;
+  #commitRefused = false;
 
   assigned(partitions) {
+    if (this.#commitRefused) {
+      this.#commitRefused = false;
+      this.assigned([]);
+    }
     const sorted = [...partitions].sort((a, b) => a - b);
     if (JSON.stringify(sorted) === this.#assigned) return;
     this.#assigned = JSON.stringify(sorted);
@@ -42,6 +47,14 @@ export class Events {
 
   record(partition, offset, value) {
     emit({ event: "record", partition, offset: Number(offset), value: String(value) });
+  }
+
+  /**
+   * Records printed before will come again to whoever holds their partition next, which may be this member: the
+   * next assignment is printed as a loss of everything and a new start.
+   */
+  commitRefused() {
+    this.#commitRefused = true;
   }
 
   committed() {
@@ -74,8 +87,8 @@ async function run(connect) {
   const { positionals: [verb], values } = parseArgs({
     allowPositionals: true,
     options: Object.fromEntries(
-      ["bootstrap", "topic", "group", "instance-id", "partitions", "count", "start", "codec", "idempotent"]
-        .concat(["timestamp-base", "partition", "from", "timeout-ms"])
+      ["bootstrap", "topic", "group", "instance-id", "group-protocol", "partitions", "count", "start", "codec"]
+        .concat(["idempotent", "timestamp-base", "partition", "from", "timeout-ms"])
         .map((name) => [name, { type: "string" }]),
     ),
   });
@@ -110,8 +123,11 @@ async function run(connect) {
       const timeoutMs = number("timeout-ms", 30000);
       return await consume(client, { topic, from: values.from ?? "beginning", count: number("count", 0), timeoutMs });
     }
-    case "member":
-      return await client.member({ topic, group, instanceId: values["instance-id"], until: stdinClosed() }, new Events());
+    case "member": {
+      const nextGen = values["group-protocol"] === "consumer";
+      const membership = { topic, group, instanceId: values["instance-id"], nextGen, until: stdinClosed() };
+      return await client.member(membership, new Events());
+    }
     case "committed":
       for (const { partition, offset } of await client.committed(topic, group)) {
         emit({ partition, offset: Number(offset) });

@@ -91,8 +91,9 @@ function connect(bootstrap) {
       await admin((a) => a.deleteGroups([groupId]));
     },
 
-    async member({ topic, group, instanceId, until }, events) {
+    async member({ topic, group, instanceId, nextGen, until }, events) {
       if (instanceId) throw new Unsupported("kafkajs has no static members");
+      if (nextGen) throw new Unsupported("kafkajs has only the classic group protocol");
       const consumer = kafka.consumer({
         groupId: group,
         sessionTimeout: sessionTimeoutMs,
@@ -111,7 +112,12 @@ function connect(bootstrap) {
           if (isStale()) return;
           for (const { offset, value } of batch.messages) events.record(batch.partition, offset, value);
           const next = (BigInt(batch.lastOffset()) + 1n).toString();
-          await consumer.commitOffsets([{ topic, partition: batch.partition, offset: next }]);
+          try {
+            await consumer.commitOffsets([{ topic, partition: batch.partition, offset: next }]);
+          } catch (refused) {
+            events.commitRefused();
+            throw refused;
+          }
           events.committed();
         },
       });

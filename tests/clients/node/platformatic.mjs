@@ -5,7 +5,10 @@
 
 import { Admin, Consumer, ProduceAcks, Producer, stringDeserializers, stringSerializers } from "@platformatic/kafka";
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs } from "./adapter.mjs";
+
+const retryPauseMs = 300;
 
 function connect(bootstrap) {
   const base = { clientId: "platformatic-adapter", bootstrapBrokers: [bootstrap] };
@@ -65,18 +68,35 @@ function connect(bootstrap) {
       await admin((a) => a.deleteGroups({ groups: [groupId] }));
     },
 
-    async member({ topic, group, instanceId, until }, events) {
+    async member({ topic, group, instanceId, nextGen, until }, events) {
       const consumer = openConsumer(group, {
-        sessionTimeout: sessionTimeoutMs,
-        heartbeatInterval: heartbeatIntervalMs,
+        ...(nextGen
+          ? { groupProtocol: "consumer" }
+          : { sessionTimeout: sessionTimeoutMs, heartbeatInterval: heartbeatIntervalMs }),
         ...(instanceId === undefined ? {} : { groupInstanceId: instanceId }),
       });
-      consumer.on("consumer:group:join", ({ assignments }) =>
-        events.assigned(assignments?.find((a) => a.topic === topic)?.partitions ?? []));
-      const consumed = follow(consumer, topic, events);
-      const ended = await Promise.race([until.then(() => "asked to leave"), consumed]);
-      if (ended !== "asked to leave") throw new Error("the stream ended by itself");
+      const tellAssignment = () => {
+        const assigned = consumer.assignments?.find((a) => a.topic === topic);
+        if (consumer.assignments) events.assigned(assigned?.partitions ?? []);
+      };
+      consumer.on("consumer:group:join", tellAssignment);
+      // Under the consumer protocol an assignment comes with a heartbeat and has no event of its own.
+      consumer.on("consumer:heartbeat:end", tellAssignment);
+      let leaving = false;
+      const followed = (async () => {
+        while (!leaving) {
+          try {
+            await follow(consumer, topic, events);
+          } catch (error) {
+            console.error("stream:", error); // as when the broker restarts
+            await setTimeout(retryPauseMs);
+          }
+        }
+      })();
+      await until;
+      leaving = true;
       await consumer.close(true);
+      await followed;
     },
 
     committed: (topic, group) =>
@@ -107,7 +127,12 @@ async function follow(consumer, topic, events) {
     if (stream.readableLength > 0) continue;
     const commits = [...last.values()].map((m) => m.commit());
     last = new Map();
-    await Promise.all(commits);
+    try {
+      await Promise.all(commits);
+    } catch (refused) {
+      events.commitRefused();
+      throw refused;
+    }
     events.committed();
   }
 }

@@ -53,6 +53,13 @@ func (p Produce) Each(fn func(key, value []byte, time time.Time)) {
 	}
 }
 
+// Membership says which group to join and how.
+type Membership struct {
+	Topic, Group string
+	InstanceID   string // of a static member (KIP-345), or empty
+	NextGen      bool   // the consumer protocol of KIP-848 instead of the classic one
+}
+
 // Client is what one library must do for the scenario. Every method returns when the broker has answered.
 type Client interface {
 	Create(ctx context.Context, topic string, partitions int) error
@@ -64,7 +71,7 @@ type Client interface {
 	// Consume reads all partitions without a group until emit returns false. fromMs is a timestamp, -1 the beginning.
 	Consume(ctx context.Context, topic string, fromMs int64, emit func(Record) bool) error
 	// Member stays in the group until ctx ends, then leaves it.
-	Member(ctx context.Context, topic, group, instanceID string, events *Events) error
+	Member(ctx context.Context, m Membership, events *Events) error
 	Committed(ctx context.Context, topic, group string) (map[int32]int64, error)
 	Groups(ctx context.Context) ([]string, error)
 	DescribeGroup(ctx context.Context, group string) (state string, members int, err error)
@@ -75,8 +82,10 @@ const (
 	// SessionTimeout is the shortest that Kafka allows, so that a killed member is missed soon.
 	SessionTimeout    = 6 * time.Second
 	HeartbeatInterval = time.Second
-	adminTimeout      = 30 * time.Second
-	exitUnsupported   = 64
+	// RetryPause is how long a member waits before it tries again what failed, as when the broker restarts.
+	RetryPause      = 300 * time.Millisecond
+	adminTimeout    = 30 * time.Second
+	exitUnsupported = 64
 )
 
 // Main runs one verb and ends the process.
@@ -102,6 +111,7 @@ func run(connect func(string) Client) error {
 	topic := flags.String("topic", "", "")
 	group := flags.String("group", "", "")
 	instanceID := flags.String("instance-id", "", "")
+	groupProtocol := flags.String("group-protocol", "classic", "classic or consumer")
 	partitions := flags.Int("partitions", 1, "")
 	count := flags.Int("count", 0, "")
 	start := flags.Int("start", 0, "")
@@ -148,7 +158,8 @@ func run(connect func(string) Client) error {
 	case "consume":
 		return consume(client, *topic, *from, *count, time.Duration(*timeoutMs)*time.Millisecond)
 	case "member":
-		return client.Member(untilStdinCloses(), *topic, *group, *instanceID, &Events{})
+		m := Membership{*topic, *group, *instanceID, *groupProtocol == "consumer"}
+		return client.Member(untilStdinCloses(), m, &Events{})
 	}
 	return fmt.Errorf("unknown verb %q", verb)
 }

@@ -14,6 +14,7 @@ type Events struct {
 	held    map[int32]bool
 	printed []int32
 	started bool
+	redo    bool
 }
 
 // Assigned replaces the whole assignment (eager protocols).
@@ -28,6 +29,14 @@ func (e *Events) Removed(partitions []int32) { e.change(func() { e.hold(partitio
 // Record prints one record that the member received.
 func (e *Events) Record(partition int32, offset int64, value []byte) {
 	emit(map[string]any{"event": "record", "partition": partition, "offset": offset, "value": string(value)})
+}
+
+// CommitRefused says that records printed before will come again to whoever holds their partition next, which may be
+// this member: the next assignment is printed as a loss of everything and a new start.
+func (e *Events) CommitRefused() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.redo = true
 }
 
 // Committed prints that the broker acknowledged the offsets of what was printed before.
@@ -50,6 +59,10 @@ func (e *Events) change(apply func()) {
 		e.held = map[int32]bool{}
 	}
 	apply()
+	if e.redo {
+		e.redo, e.started = false, false
+		emit(map[string]any{"event": "assigned", "partitions": []int32{}})
+	}
 	now := sorted(e.held)
 	if e.started && slices.Equal(now, e.printed) {
 		return

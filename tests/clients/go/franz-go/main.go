@@ -112,22 +112,25 @@ func (c client) Consume(ctx context.Context, topic string, fromMs int64, emit fu
 	}
 }
 
-func (c client) Member(ctx context.Context, topic, group, instanceID string, events *adapter.Events) error {
+func (c client) Member(ctx context.Context, m adapter.Membership, events *adapter.Events) error {
 	opts := []kgo.Opt{
-		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumerGroup(m.Group), kgo.ConsumeTopics(m.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(adapter.SessionTimeout), kgo.HeartbeatInterval(adapter.HeartbeatInterval),
 		// No partition may move between a poll and the commit of what it returned.
 		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { events.Added(p[topic]) }),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { events.Added(p[m.Topic]) }),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, p map[string][]int32) {
 			if ctx.Err() == nil { // leaving is no change of assignment
-				events.Removed(p[topic])
+				events.Removed(p[m.Topic])
 			}
 		}),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { events.Removed(p[topic]) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { events.Removed(p[m.Topic]) }),
 	}
-	if instanceID != "" {
-		opts = append(opts, kgo.InstanceID(instanceID))
+	if m.InstanceID != "" {
+		opts = append(opts, kgo.InstanceID(m.InstanceID))
+	}
+	if m.NextGen {
+		opts = append(opts, kgo.Balancers(kgo.StickyBalancer()), kgo.ServerSideBalancer())
 	}
 	cl, err := c.open(opts...)
 	if err != nil {
@@ -143,7 +146,7 @@ func (c client) Member(ctx context.Context, topic, group, instanceID string, eve
 		})
 		fetches.EachRecord(func(r *kgo.Record) { events.Record(r.Partition, r.Offset, r.Value) })
 		if fetches.NumRecords() > 0 {
-			// A commit that meets a rebalance is refused; the records come again to whoever holds the partition.
+			// The client keeps what a refused commit was about: the next one takes it along, if it still may.
 			if err := cl.CommitUncommittedOffsets(context.WithoutCancel(ctx)); err != nil {
 				fmt.Fprintf(os.Stderr, "commit: %v\n", err)
 			} else {

@@ -156,13 +156,17 @@ func (c *client) read(ctx context.Context, topic string, partition int, fromMs i
 	}
 }
 
-func (c *client) Member(ctx context.Context, topic, group, instanceID string, events *adapter.Events) error {
-	if instanceID != "" {
+func (c *client) Member(ctx context.Context, m adapter.Membership, events *adapter.Events) error {
+	if m.InstanceID != "" {
 		return adapter.Unsupported("kafka-go has no static members")
 	}
+	if m.NextGen {
+		return adapter.Unsupported("kafka-go has only the classic group protocol")
+	}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: group, Brokers: []string{c.bootstrap}, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
+		ID: m.Group, Brokers: []string{c.bootstrap}, Topics: []string{m.Topic}, StartOffset: kafka.FirstOffset,
 		SessionTimeout: adapter.SessionTimeout, HeartbeatInterval: adapter.HeartbeatInterval, Timeout: 15 * time.Second,
+		JoinGroupBackoff: adapter.RetryPause,
 	})
 	if err != nil {
 		return err
@@ -173,26 +177,52 @@ func (c *client) Member(ctx context.Context, topic, group, instanceID string, ev
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, kafka.RebalanceInProgress):
-			continue
-		case err != nil:
+		case errors.Is(err, kafka.ErrGroupClosed):
 			return err
+		case err != nil: // a rebalance, or the broker is away; the library joins again
+			fmt.Fprintf(os.Stderr, "join: %v\n", err)
+			continue
 		}
 		assigned := []int32{}
-		for _, partition := range generation.Assignments[topic] {
+		for _, partition := range generation.Assignments[m.Topic] {
 			assigned = append(assigned, int32(partition.ID))
-			generation.Start(func(ctx context.Context) { c.work(ctx, generation, topic, partition, events) })
 		}
 		events.Assigned(assigned)
+		held := &holding{Generation: generation, topic: m.Topic, uncommitted: map[int]int64{}, events: events}
+		for _, partition := range generation.Assignments[m.Topic] {
+			generation.Start(func(ctx context.Context) { c.work(ctx, held, partition) })
+		}
 	}
 }
 
-// printing keeps the records of one poll and their commit together in the output; partitions are read side by side.
-var printing sync.Mutex
+// holding is what a member owns for one generation. Its partitions are read side by side: the lock keeps a record
+// and its commit together in the output.
+type holding struct {
+	*kafka.Generation
+	topic       string
+	events      *adapter.Events
+	lock        sync.Mutex
+	uncommitted map[int]int64
+}
+
+// take prints a record and commits it, with all that an earlier commit left over.
+func (h *holding) take(message kafka.Message) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	h.events.Record(int32(message.Partition), message.Offset, message.Value)
+	h.uncommitted[message.Partition] = message.Offset + 1
+	if err := h.CommitOffsets(map[string]map[int]int64{h.topic: h.uncommitted}); err != nil {
+		fmt.Fprintf(os.Stderr, "commit %d: %v\n", message.Partition, err)
+		h.events.CommitRefused()
+		return
+	}
+	clear(h.uncommitted)
+	h.events.Committed()
+}
 
 // work reads one assigned partition until its generation ends.
-func (c *client) work(ctx context.Context, gen *kafka.Generation, topic string, from kafka.PartitionAssignment, events *adapter.Events) {
-	reader := c.reader(topic, from.ID)
+func (c *client) work(ctx context.Context, held *holding, from kafka.PartitionAssignment) {
+	reader := c.reader(held.topic, from.ID)
 	defer reader.Close()
 	if err := reader.SetOffset(from.Offset); err != nil {
 		fmt.Fprintf(os.Stderr, "seek %d: %v\n", from.ID, err)
@@ -200,21 +230,14 @@ func (c *client) work(ctx context.Context, gen *kafka.Generation, topic string, 
 	}
 	for {
 		message, err := reader.FetchMessage(ctx)
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
-				fmt.Fprintf(os.Stderr, "fetch %d: %v\n", from.ID, err)
-			}
+		switch {
+		case ctx.Err() != nil || errors.Is(err, io.EOF):
 			return
+		case err != nil: // the reader goes on trying by itself
+			fmt.Fprintf(os.Stderr, "fetch %d: %v\n", from.ID, err)
+		default:
+			held.take(message)
 		}
-		printing.Lock()
-		events.Record(int32(message.Partition), message.Offset, message.Value)
-		err = gen.CommitOffsets(map[string]map[int]int64{topic: {from.ID: message.Offset + 1}})
-		if err == nil {
-			events.Committed()
-		} else {
-			fmt.Fprintf(os.Stderr, "commit %d: %v\n", from.ID, err)
-		}
-		printing.Unlock()
 	}
 }
 

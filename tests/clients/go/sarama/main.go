@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,21 +167,35 @@ func forward(ctx context.Context, from <-chan *sarama.ConsumerMessage, to chan<-
 	}
 }
 
-func (c client) Member(ctx context.Context, topic, group, instanceID string, events *adapter.Events) error {
+func (c client) Member(ctx context.Context, m adapter.Membership, events *adapter.Events) error {
+	if m.NextGen {
+		return adapter.Unsupported("sarama has only the classic group protocol")
+	}
 	cfg := config()
 	cfg.Consumer.Group.Session.Timeout = adapter.SessionTimeout
 	cfg.Consumer.Group.Heartbeat.Interval = adapter.HeartbeatInterval
-	cfg.Consumer.Group.InstanceId = instanceID
+	cfg.Consumer.Group.InstanceId = m.InstanceID
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Enable = false
-	consumers, err := sarama.NewConsumerGroup(c.brokers, group, cfg)
+	cl, err := sarama.NewClient(c.brokers, cfg)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	admin, err := sarama.NewClusterAdminFromClient(cl)
+	if err != nil {
+		return err
+	}
+	consumers, err := sarama.NewConsumerGroupFromClient(m.Group, cl)
 	if err != nil {
 		return err
 	}
 	defer consumers.Close()
 	for ctx.Err() == nil {
-		if err := consumers.Consume(ctx, []string{topic}, &member{topic: topic, events: events}); err != nil && ctx.Err() == nil {
-			return err
+		handler := &member{Membership: m, admin: admin, events: events, marked: map[int32]int64{}}
+		if err := consumers.Consume(ctx, []string{m.Topic}, handler); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(os.Stderr, "join: %v\n", err) // the broker may be away
+			time.Sleep(adapter.RetryPause)
 		}
 	}
 	return nil
@@ -187,13 +203,15 @@ func (c client) Member(ctx context.Context, topic, group, instanceID string, eve
 
 // member handles one generation; sarama calls ConsumeClaim for every partition in a goroutine of its own.
 type member struct {
-	topic    string
-	events   *adapter.Events
-	printing sync.Mutex // keeps the records of one poll and their commit together in the output
+	adapter.Membership
+	admin  sarama.ClusterAdmin
+	events *adapter.Events
+	lock   sync.Mutex // keeps the records of one poll and their commit together in the output
+	marked map[int32]int64
 }
 
 func (m *member) Setup(session sarama.ConsumerGroupSession) error {
-	m.events.Assigned(session.Claims()[m.topic])
+	m.events.Assigned(session.Claims()[m.Topic])
 	return nil
 }
 
@@ -201,7 +219,7 @@ func (m *member) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 
 func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	for message := range claim.Messages() {
-		m.printing.Lock()
+		m.lock.Lock()
 		m.take(session, message)
 		for more := true; more; { // what has been fetched already counts as one poll
 			select {
@@ -213,10 +231,14 @@ func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 				more = false
 			}
 		}
-		// Commit gives no error: a refused commit shows in the library's log, and the records come again.
 		session.Commit()
-		m.events.Committed()
-		m.printing.Unlock()
+		if err := m.verify(); err != nil {
+			fmt.Fprintf(os.Stderr, "commit: %v\n", err)
+			m.events.CommitRefused()
+		} else {
+			m.events.Committed()
+		}
+		m.lock.Unlock()
 	}
 	return nil
 }
@@ -224,6 +246,22 @@ func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 func (m *member) take(session sarama.ConsumerGroupSession, message *sarama.ConsumerMessage) {
 	m.events.Record(message.Partition, message.Offset, message.Value)
 	session.MarkMessage(message, "")
+	m.marked[message.Partition] = message.Offset + 1
+}
+
+// verify asks the broker for the committed offsets, since the library's Commit does not tell how it ended.
+func (m *member) verify() error {
+	ids := slices.Collect(maps.Keys(m.marked))
+	response, err := m.admin.ListConsumerGroupOffsets(m.Group, map[string][]int32{m.Topic: ids})
+	if err != nil {
+		return err
+	}
+	for partition, marked := range m.marked {
+		if block := response.GetBlock(m.Topic, partition); block == nil || block.Offset < marked {
+			return fmt.Errorf("partition %d is not committed up to %d: %+v", partition, marked, block)
+		}
+	}
+	return nil
 }
 
 func (c client) Committed(_ context.Context, topic, group string) (map[int32]int64, error) {

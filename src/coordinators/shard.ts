@@ -6,7 +6,7 @@
  */
 import { assert, AssertionError } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
-import { batchesIn, BatchView } from "../codec/batch.ts";
+import { batchesIn, type BatchView } from "../codec/batch.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import type { Decision, Instant, LogRecord, Machine, Reply, Ticket } from "./machine.ts";
 

@@ -6,7 +6,7 @@ import type { DeletedGroup, DescribedGroup, ListedGroup, ListRequest } from "./r
 import { metadataFor, NO_BYTES, type Turn } from "./turn.ts";
 
 /** How ListGroups calls the groups of the classic protocol. */
-const CLASSIC = "Classic";
+const CLASSIC = "classic";
 
 /** From here on a group that does not exist is an error; before, it was described as dead (KIP-1043). */
 const describesMissingAsError = 6;
@@ -15,7 +15,7 @@ export function list(turn: Turn, ticket: Ticket, request: ListRequest): void {
   const states = request.statesFilter.map((state) => state.toLowerCase());
   const types = request.typesFilter.map((type) => type.toLowerCase());
   const groups: ListedGroup[] = [];
-  if (types.length === 0 || types.includes(CLASSIC.toLowerCase())) {
+  if (types.length === 0 || types.includes(CLASSIC)) {
     for (const group of turn.groups()) {
       if (states.length > 0 && !states.includes(group.state.toLowerCase())) continue;
       groups.push({
@@ -39,7 +39,7 @@ export function describe(turn: Turn, ticket: Ticket, groupId: string, apiVersion
       groupState: "Dead",
     });
   }
-  // Until the group is stable, what members said and what they got belong to different generations.
+  // Until the group is stable, members and protocol belong to different generations.
   const isStable = group.state === "Stable";
   turn.reply(ticket, {
     errorCode: ErrorCode.NONE,
@@ -54,7 +54,7 @@ export function describe(turn: Turn, ticket: Ticket, groupId: string, apiVersion
       clientId: member.clientId,
       clientHost: member.clientHost,
       memberMetadata: isStable ? metadataFor(member, group.protocolName) : NO_BYTES,
-      memberAssignment: isStable ? member.assignment : NO_BYTES,
+      memberAssignment: member.assignment,
     })),
   });
 }

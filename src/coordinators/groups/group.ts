@@ -3,6 +3,7 @@
  * change nothing; what follows from the answers is in rebalance.ts and beside each request.
  */
 import { ErrorCode } from "../../codec/errors.ts";
+import { javaStringHash } from "../partitioner.ts";
 import { topicsOfSubscription } from "./subscription.ts";
 import { metadataFor } from "./turn.ts";
 import type { ClassicGroup, Member, Protocol } from "./types.ts";
@@ -59,10 +60,16 @@ export function selectProtocol(group: ClassicGroup): string {
     const vote = member.protocols.find((protocol) => votes.has(protocol.name));
     if (vote !== undefined) votes.set(vote.name, votes.get(vote.name)! + 1);
   }
-  let winner = "";
-  let most = -1;
-  for (const [name, count] of votes) if (count > most) [winner, most] = [name, count];
-  return winner;
+  const [winner] = [...votes].sort(([a, aVotes], [b, bVotes]) =>
+    bVotes - aVotes || tieOrder(a) - tieOrder(b)
+  );
+  return winner[0];
+}
+
+/** Kafka settles a tie by the order of its hash table of 16 buckets, so that it does not matter who came first. */
+function tieOrder(name: string): number {
+  const hash = javaStringHash(name);
+  return (hash ^ (hash >>> 16)) & 15;
 }
 
 /** Whether the member would bring nothing new with these protocols: same names, same order, same bytes. */

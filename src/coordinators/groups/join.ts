@@ -33,14 +33,11 @@ const supportsSkippingAssignment = 9;
 
 export function join(turn: Turn, ticket: Ticket, request: JoinRequest, newMemberId: string): void {
   const { groupId, memberId } = request;
-  const group = turn.group(groupId);
-  if (group === undefined) {
-    if (memberId !== "") return turn.reply(ticket, joinError(ErrorCode.UNKNOWN_MEMBER_ID, memberId));
-    if (request.protocolType === "" || request.protocols.length === 0) {
-      return turn.reply(ticket, joinError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""));
-    }
-    return joinNew(turn, turn.create(groupId), ticket, request, newMemberId);
+  const existing = turn.group(groupId);
+  if (existing === undefined && memberId !== "") {
+    return turn.reply(ticket, joinError(ErrorCode.UNKNOWN_MEMBER_ID, memberId));
   }
+  const group = existing ?? turn.create(groupId);
   if (!hasRoomFor(turn, group, memberId)) {
     if (group.members.has(memberId)) {
       const draft = turn.edit(groupId);
@@ -53,7 +50,10 @@ export function join(turn: Turn, ticket: Ticket, request: JoinRequest, newMember
     return turn.reply(ticket, joinError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, memberId));
   }
   if (memberId === "") return joinNew(turn, turn.edit(groupId), ticket, request, newMemberId);
-  if (group.pendingJoins.has(memberId)) return addMember(turn, turn.edit(groupId), ticket, request, memberId);
+  // Ids are only reserved for dynamic members. With an instance id beside it, it is nobody's: Kafka fails here.
+  if (group.pendingJoins.has(memberId) && request.groupInstanceId === null) {
+    return addMember(turn, turn.edit(groupId), ticket, request, memberId);
+  }
   const error = memberError(group, memberId, request.groupInstanceId);
   if (error !== ErrorCode.NONE) return turn.reply(ticket, joinError(error, memberId));
   joinAgain(turn, group, ticket, request);

@@ -1,0 +1,144 @@
+/**
+ * A group service without a broker around it: a log in memory, a clock and timers that the test turns, member ids
+ * that count up. The log keeps real record batches, so what is rebuilt from it went through the bytes.
+ */
+import { ManualClock } from "../../src/base/clock.ts";
+import { buildBatch } from "../../src/codec/batch.ts";
+import { GroupService, type GroupShard } from "../../src/coordinators/groups/service.ts";
+import type { GroupsConfig } from "../../src/coordinators/groups/types.ts";
+import type { LogRecord } from "../../src/coordinators/machine.ts";
+import type { AppendResult, CoordinatorLog, Timers } from "../../src/coordinators/shard.ts";
+
+/** Kafka's defaults, without the initial delay. */
+export const defaultConfig: GroupsConfig = {
+  groupMinSessionTimeoutMs: 6_000,
+  groupMaxSessionTimeoutMs: 1_800_000,
+  groupMaxSize: 0x7fffffff,
+  groupInitialRebalanceDelayMs: 0,
+  offsetMetadataMaxBytes: 4096,
+  offsetsRetentionMs: 7 * 24 * 3_600_000,
+  offsetsRetentionCheckIntervalMs: 600_000,
+};
+
+/** Timers on a clock that only {@link ManualTimers.advance} moves. */
+export class ManualTimers implements Timers {
+  private readonly pending = new Set<{ at: number; run: () => void }>();
+
+  constructor(readonly clock: ManualClock) {}
+
+  set(delayMs: number, run: () => void): () => void {
+    const timer = { at: this.clock.monotonic() + delayMs, run };
+    this.pending.add(timer);
+    return () => this.pending.delete(timer);
+  }
+
+  get count(): number {
+    return this.pending.size;
+  }
+
+  /** Moves the clock by `ms`, stopping at each timer on the way. */
+  advance(ms: number): void {
+    const end = this.clock.monotonic() + ms;
+    for (;;) {
+      let next: { at: number; run: () => void } | null = null;
+      for (const timer of this.pending) {
+        if (timer.at <= end && (next === null || timer.at < next.at)) next = timer;
+      }
+      if (next === null) break;
+      this.pending.delete(next);
+      this.clock.advance(Math.max(0, next.at - this.clock.monotonic()));
+      next.run();
+    }
+    this.clock.advance(end - this.clock.monotonic());
+  }
+}
+
+/** A partition of `__consumer_offsets` in memory. */
+export class MemoryLog implements CoordinatorLog {
+  readonly batches: Uint8Array[] = [];
+  nextOffset = 0;
+  /** The error of the next appends; NONE lets them pass. */
+  failWith = 0;
+  /** Replicas that are slow: appends are committed when {@link commit} is called. */
+  isReplicated = false;
+  private readonly uncommitted: ((errorCode: number) => void)[] = [];
+
+  append(records: readonly LogRecord[], nowMs: number): AppendResult {
+    if (this.failWith !== 0) return { errorCode: this.failWith, offset: -1, committed: null };
+    const offset = this.nextOffset;
+    this.batches.push(buildBatch(
+      records.map(({ key, value }) => ({ key, value, timestamp: nowMs })),
+      { baseOffset: offset },
+    ));
+    this.nextOffset += records.length;
+    const committed = this.isReplicated
+      ? new Promise<number>((resolve) => this.uncommitted.push(resolve))
+      : null;
+    return { errorCode: 0, offset, committed };
+  }
+
+  /** Lets the high watermark pass everything, or tells that it never will. */
+  commit(errorCode = 0): void {
+    for (const resolve of this.uncommitted.splice(0)) resolve(errorCode);
+  }
+
+  readAll(): Iterable<Uint8Array> {
+    return this.batches;
+  }
+}
+
+export interface Harness {
+  readonly clock: ManualClock;
+  readonly timers: ManualTimers;
+  readonly logs: MemoryLog[];
+  readonly service: GroupService;
+  readonly problems: string[];
+  /** Turns the clock and lets everything that follows happen. */
+  advance(ms: number): Promise<void>;
+  /** A second service over the same logs, as after a crash. */
+  restarted(): Harness;
+  shard(groupId: string): GroupShard;
+}
+
+/** A service over `partitions` empty logs. */
+export function harness(config: Partial<GroupsConfig> = {}, partitions = 1): Harness {
+  const logs = Array.from({ length: partitions }, () => new MemoryLog());
+  return over(logs, { ...defaultConfig, ...config }, new ManualClock(), { next: 1 });
+}
+
+function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: { next: number }): Harness {
+  const timers = new ManualTimers(clock);
+  const problems: string[] = [];
+  const service = new GroupService({
+    config,
+    clock,
+    timers,
+    randomUuid: () => `${ids.next++}`,
+    partitionCount: () => logs.length,
+    ensureShard: (partition) => logs[partition],
+    report: (problem) => problems.push(problem),
+  });
+  for (let partition = 0; partition < logs.length; partition++) service.open(partition);
+  return {
+    clock,
+    timers,
+    logs,
+    service,
+    problems,
+    advance(ms) {
+      timers.advance(ms);
+      return settled();
+    },
+    restarted() {
+      service.close();
+      return over(logs, config, clock, ids);
+    },
+    // deno-lint-ignore no-explicit-any -- the shards are private to the service; tests look at their state
+    shard: (groupId) => (service as any).shards.get(service.partitionOf(groupId)),
+  };
+}
+
+/** Lets every promise that can resolve do so. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}

@@ -1,0 +1,37 @@
+/**
+ * Records the transcripts from a real broker: `deno run -A tests/coordinators/record_transcripts.ts PORT`. The broker
+ * needs group.min.session.timeout.ms=200, group.max.size=3 and group.initial.rebalance.delay.ms=0.
+ */
+import { KafkaCoordinator } from "./kafka.ts";
+import { scenarios, scenarioTopics, transcript } from "./scenarios.ts";
+import { Stage } from "./stage.ts";
+
+const port = Number(Deno.args[0]);
+const run = Date.now().toString(36);
+const kafka = new KafkaCoordinator(port);
+await kafka.prepare("warm-up", scenarioTopics);
+
+/** Scenarios wait more than they work, so several run at a time. */
+const AT_ONCE = 8;
+const never = new Promise<void>(() => {});
+
+for (const { file, scenarios: list } of scenarios) {
+  const plays: { name: string; lines: string[] }[] = [];
+  let next = 0;
+  const play = async () => {
+    for (let i = next++; i < list.length; i = next++) {
+      const stage = new Stage(
+        kafka,
+        (ms, done) => Promise.race([done ?? never, new Promise<void>((resolve) => setTimeout(resolve, ms))]),
+        `${run}-${file}-${i}`,
+      );
+      await list[i].play(stage);
+      plays[i] = { name: list[i].name, lines: stage.lines };
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, play));
+  await Deno.writeTextFile(new URL(`transcripts/${file}.txt`, import.meta.url), transcript(plays));
+  console.log(`${file}: ${plays.length} scenarios`);
+}
+// Some scenarios end with a held request, whose connection nobody waits for.
+Deno.exit(0);

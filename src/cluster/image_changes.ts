@@ -1,0 +1,71 @@
+/** How a commit changes the image, and what others are told about it. */
+import type { MutableImage, TopicImage } from "./image.ts";
+import {
+  BROKER_CONFIG_PREFIX,
+  GROUP_CONFIG_PREFIX,
+  parseConfigRow,
+  parseTopicRow,
+  TOPIC_PREFIX,
+} from "./rows.ts";
+import type { ChangeBatch } from "./store.ts";
+
+/** What changed between two versions of the image. A topic that was deleted and made anew is in both lists. */
+export interface ClusterChange {
+  /** The image's version that shows the change. */
+  readonly version: number;
+  readonly deleted: readonly TopicImage[];
+  readonly created: readonly TopicImage[];
+  /** Topics that got partitions, other settings, or another leader. */
+  readonly changed: readonly { readonly before: TopicImage; readonly after: TopicImage }[];
+  /** Ids of brokers, as text, whose settings changed; "" stands for all brokers. */
+  readonly brokerConfigs: readonly string[];
+  readonly groupConfigs: readonly string[];
+}
+
+/** Puts a commit into the image. Null when it holds nothing that the image shows. Throws `CorruptRow`. */
+export function applyBatch(image: MutableImage, batch: ChangeBatch): ClusterChange | null {
+  const deleted: TopicImage[] = [];
+  const created: TopicImage[] = [];
+  const changed: { before: TopicImage; after: TopicImage }[] = [];
+  const brokerConfigs: string[] = [];
+  const groupConfigs: string[] = [];
+
+  const applyRow = (key: string, value: string | null) => {
+    if (key.startsWith(TOPIC_PREFIX)) {
+      const name = key.slice(TOPIC_PREFIX.length);
+      const before = image.topics.get(name);
+      const after = value === null ? undefined : parseTopicRow(name, value);
+      if (after === undefined) image.deleteTopic(name);
+      else image.setTopic(after);
+      if (before !== undefined && after?.topicId === before.topicId) changed.push({ before, after });
+      else {
+        if (before !== undefined) deleted.push(before);
+        if (after !== undefined) created.push(after);
+      }
+    } else if (key.startsWith(BROKER_CONFIG_PREFIX)) {
+      brokerConfigs.push(setConfigs(image.brokerConfigs, BROKER_CONFIG_PREFIX, key, value));
+    } else if (key.startsWith(GROUP_CONFIG_PREFIX)) {
+      groupConfigs.push(setConfigs(image.groupConfigs, GROUP_CONFIG_PREFIX, key, value));
+    }
+  };
+  for (const key of batch.delete) applyRow(key, null);
+  for (const { key, value } of batch.put) applyRow(key, value);
+
+  const size = deleted.length + created.length + changed.length + brokerConfigs.length + groupConfigs.length;
+  if (size === 0) return null;
+  image.version++;
+  return { version: image.version, deleted, created, changed, brokerConfigs, groupConfigs };
+}
+
+/** Gives the name of the resource whose settings are now what `value` says. */
+function setConfigs(
+  all: Map<string, ReadonlyMap<string, string>>,
+  prefix: string,
+  key: string,
+  value: string | null,
+): string {
+  const name = key.slice(prefix.length);
+  if (value === null) all.delete(name);
+  else all.set(name, parseConfigRow(key, value));
+  return name;
+}

@@ -1,0 +1,61 @@
+/**
+ * Producer ids, each given out once and never again. They are taken from the store a block at a time, so that most of
+ * them cost nothing; what is left of a block when the broker stops is lost, which Kafka's clients do not mind.
+ */
+import { assert } from "../base/assert.ts";
+import { parseProducerIdsRow, PRODUCER_IDS_KEY, producerIdsRow } from "./rows.ts";
+import { ABSENT, type MetadataStore } from "./store.ts";
+
+/** As in Kafka. */
+export const PRODUCER_ID_BLOCK_SIZE = 1000;
+
+export class ProducerIds {
+  #next = 0;
+  #blockEnd = 0;
+  #claiming: Promise<void> | null = null;
+
+  constructor(private readonly store: MetadataStore) {}
+
+  /** An id that no producer has. Synchronous while the block lasts; rejects with `StoreFailure` when the store is out of order. */
+  next(): number | Promise<number> {
+    if (this.#next < this.#blockEnd) return this.#next++;
+    return this.#nextOfNewBlock();
+  }
+
+  /** Never gives out `lastUsed` or an id below it: for data that came with producer ids from somewhere else. */
+  async skipPast(lastUsed: number): Promise<void> {
+    assert(Number.isSafeInteger(lastUsed), `producer id ${lastUsed}`);
+    while (this.#claiming) await this.#claiming;
+    if (this.#next <= lastUsed) await this.#claim(lastUsed + 1);
+  }
+
+  async #nextOfNewBlock(): Promise<number> {
+    // Others may have used up the new block by the time this one gets to run.
+    while (this.#next >= this.#blockEnd) await this.#claim(0);
+    return this.#next++;
+  }
+
+  /** All who wait share one claim. */
+  async #claim(lowest: number): Promise<void> {
+    this.#claiming ??= this.#claimBlock(lowest).finally(() => this.#claiming = null);
+    await this.#claiming;
+  }
+
+  async #claimBlock(lowest: number): Promise<void> {
+    for (;;) {
+      const { entries } = await this.store.list(PRODUCER_IDS_KEY);
+      const entry = entries.find(({ key }) => key === PRODUCER_IDS_KEY);
+      const first = Math.max(lowest, entry === undefined ? 0 : parseProducerIdsRow(entry.value));
+      const end = first + PRODUCER_ID_BLOCK_SIZE;
+      const { ok } = await this.store.commit({
+        compare: [{ key: PRODUCER_IDS_KEY, revision: entry?.revision ?? ABSENT }],
+        put: [{ key: PRODUCER_IDS_KEY, value: producerIdsRow(end) }],
+        delete: [],
+      });
+      if (!ok) continue; // Another broker took that block.
+      this.#next = first;
+      this.#blockEnd = end;
+      return;
+    }
+  }
+}

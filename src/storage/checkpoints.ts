@@ -1,0 +1,149 @@
+/**
+ * The small text files that Kafka keeps beside its logs. A checkpoint is a version line, a count line, and a line per
+ * entry; the count lets a reader tell a complete file from one that was cut short.
+ */
+
+import { isUuidText } from "../codec/uuid.ts";
+import { type Files, readText, replaceFile } from "./files.ts";
+import { partitionDirectory } from "./names.ts";
+
+export const RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint";
+export const LOG_START_OFFSET_FILE = "log-start-offset-checkpoint";
+export const HIGH_WATERMARK_FILE = "replication-offset-checkpoint";
+export const CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown";
+export const META_PROPERTIES_FILE = "meta.properties";
+export const LOCK_FILE = ".lock";
+
+/** A file that is not what its format says. The text names the file and the line. */
+export class CorruptCheckpoint extends Error {
+  override name = "CorruptCheckpoint";
+}
+
+/** Lines of a checkpoint after the version and the count. An empty file, as Kafka first makes it, has none. */
+function parseEntries(text: string, path: string): string[] {
+  if (text === "") return [];
+  const lines = text.split("\n");
+  if (lines[0].trim() !== "0") {
+    throw new CorruptCheckpoint(`Cannot read ${path}: version is "${lines[0]}", expected 0`);
+  }
+  const count = Number(lines[1]);
+  const entries = lines.slice(2).filter((line) => line.trim() !== "");
+  if (!Number.isInteger(count) || entries.length !== count) {
+    throw new CorruptCheckpoint(`Cannot read ${path}: ${entries.length} entries, expected "${lines[1]}"`);
+  }
+  return entries;
+}
+
+function formatEntries(entries: string[]): string {
+  return `0\n${entries.length}\n${entries.map((entry) => entry + "\n").join("")}`;
+}
+
+function parseNumber(text: string | undefined, path: string, line: string): number {
+  const value = Number(text);
+  if (text === undefined || !/^-?\d+$/.test(text) || !Number.isSafeInteger(value)) {
+    throw new CorruptCheckpoint(`Cannot read ${path}: "${line}"`);
+  }
+  return value;
+}
+
+/** Offsets by partition directory name (`topic-0`). A missing file holds none. */
+export function readOffsets(files: Files, path: string): Map<string, number> {
+  const offsets = new Map<string, number>();
+  for (const line of parseEntries(readText(files, path) ?? "", path)) {
+    const [topic, partition, offset] = line.split(" ");
+    offsets.set(
+      partitionDirectory(topic, parseNumber(partition, path, line)),
+      parseNumber(offset, path, line),
+    );
+  }
+  return offsets;
+}
+
+export interface PartitionOffset {
+  topic: string;
+  partition: number;
+  offset: number;
+}
+
+/** Replaces an offset checkpoint. */
+export function writeOffsets(files: Files, path: string, offsets: PartitionOffset[], sync: boolean): void {
+  const lines = offsets.map(({ topic, partition, offset }) => `${topic} ${partition} ${offset}`);
+  replaceFile(files, path, formatEntries(lines), sync);
+}
+
+/** An epoch of a partition's leader and the first offset written under it. */
+export interface EpochEntry {
+  epoch: number;
+  startOffset: number;
+}
+
+export function readEpochs(files: Files, path: string): EpochEntry[] {
+  return parseEntries(readText(files, path) ?? "", path).map((line) => {
+    const [epoch, startOffset] = line.split(" ");
+    return { epoch: parseNumber(epoch, path, line), startOffset: parseNumber(startOffset, path, line) };
+  });
+}
+
+export function writeEpochs(files: Files, path: string, epochs: readonly EpochEntry[], sync: boolean): void {
+  replaceFile(
+    files,
+    path,
+    formatEntries(epochs.map(({ epoch, startOffset }) => `${epoch} ${startOffset}`)),
+    sync,
+  );
+}
+
+/** The topic id in `partition.metadata`, or null when the file is missing. */
+export function readTopicId(files: Files, path: string): string | null {
+  const text = readText(files, path);
+  if (text === null) return null;
+  const id = parseProperties(text, ":").get("topic_id");
+  if (id === undefined || !isUuidText(id)) throw new CorruptCheckpoint(`Cannot read ${path}: no topic_id`);
+  return id;
+}
+
+export function writeTopicId(files: Files, path: string, topicId: string): void {
+  replaceFile(files, path, `version: 0\ntopic_id: ${topicId}`, false);
+}
+
+/** Whom a data directory belongs to. */
+export interface MetaProperties {
+  clusterId: string;
+  nodeId: number;
+  /** Tells directories of one broker apart; null in directories older than Kafka 3.7. */
+  directoryId: string | null;
+}
+
+export function readMetaProperties(files: Files, path: string): MetaProperties | null {
+  const text = readText(files, path);
+  if (text === null) return null;
+  const properties = parseProperties(text, "=");
+  const clusterId = properties.get("cluster.id");
+  // "broker.id" and version 0 are of ZooKeeper's days.
+  const nodeId = Number(properties.get("node.id") ?? properties.get("broker.id"));
+  if (clusterId === undefined || !Number.isInteger(nodeId)) {
+    throw new CorruptCheckpoint(`Cannot read ${path}: cluster.id or node.id is missing`);
+  }
+  return { clusterId, nodeId, directoryId: properties.get("directory.id") ?? null };
+}
+
+export function writeMetaProperties(files: Files, path: string, meta: MetaProperties): void {
+  const lines = ["#", `node.id=${meta.nodeId}`, "version=1", `cluster.id=${meta.clusterId}`];
+  if (meta.directoryId !== null) lines.push(`directory.id=${meta.directoryId}`);
+  replaceFile(files, path, lines.join("\n") + "\n", true);
+}
+
+/** Marks that everything was flushed and closed, so that the next start need not look into the logs. */
+export function writeCleanShutdown(files: Files, path: string, brokerEpoch: number): void {
+  replaceFile(files, path, JSON.stringify({ version: 0, brokerEpoch }), true);
+}
+
+function parseProperties(text: string, separator: string): Map<string, string> {
+  const properties = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    if (line.startsWith("#")) continue;
+    const at = line.indexOf(separator);
+    if (at > 0) properties.set(line.slice(0, at).trim(), line.slice(at + 1).trim());
+  }
+  return properties;
+}

@@ -1,0 +1,119 @@
+/**
+ * The port between storage and the file system: a dozen verbs, synchronous where state changes. Every failure is an
+ * {@link IoError}, so that the log can tell a failing disk (a partition's problem) from a bug (everyone's problem).
+ */
+
+/** What a file operation could not do. `notFound` tells a missing file from a failing disk. */
+export class IoError extends Error {
+  override name = "IoError";
+  constructor(
+    readonly operation: string,
+    readonly path: string,
+    readonly code: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Cannot ${operation} ${path}: ${code}`, options);
+  }
+
+  get notFound(): boolean {
+    return this.code === "ENOENT";
+  }
+}
+
+/** An open file. Positions are bytes from its start. */
+export interface FileHandle {
+  /** Fills `into` from `position` on and gives the number of bytes read: fewer only at the end of the file. */
+  readAt(into: Uint8Array, position: number): number;
+  /** Writes all of `bytes` or throws; after a throw any prefix of them may be in the file. */
+  writeAt(bytes: Uint8Array, position: number): void;
+  truncate(size: number): void;
+  size(): number;
+  /** Resolves when everything written so far is on the device. Does not hold up the event loop. */
+  sync(): Promise<void>;
+  /** The same, blocking: for shutdown and for small files. */
+  syncNow(): void;
+  close(): void;
+}
+
+export interface FileInfo {
+  size: number;
+  modifiedMs: number;
+  isDirectory: boolean;
+}
+
+export interface DirectoryEntry {
+  name: string;
+  isDirectory: boolean;
+}
+
+/** Releases what {@link Files.lock} took. */
+export type Unlock = () => void;
+
+export interface Files {
+  /** Opens for reading and writing; with `create`, makes the file when it is missing. */
+  open(path: string, create: boolean): FileHandle;
+  /** Null when there is nothing of this name. */
+  stat(path: string): FileInfo | null;
+  /** In no particular order. */
+  list(directory: string): DirectoryEntry[];
+  /** Makes the directory and those above it; content when it exists. */
+  makeDirectory(path: string): void;
+  /** Replaces a file at `to`, atomically. */
+  rename(from: string, to: string): void;
+  /** Removes a file; content when it is not there. */
+  remove(path: string): void;
+  /** Removes a directory and what is in it; content when it is not there. */
+  removeDirectory(path: string): void;
+  /** Puts the names in the directory (files made, renamed, removed) on the device. */
+  syncDirectory(path: string): void;
+  /** Takes an exclusive lock that dies with the process, making the file when it is missing; null when another holds it. */
+  lock(path: string): Unlock | null;
+}
+
+/** The whole file, or null when there is none. For small files: checkpoints, snapshots. */
+export function readFile(files: Files, path: string): Uint8Array | null {
+  let handle: FileHandle;
+  try {
+    handle = files.open(path, false);
+  } catch (error) {
+    if (error instanceof IoError && error.notFound) return null;
+    throw error;
+  }
+  try {
+    const bytes = new Uint8Array(handle.size());
+    return bytes.subarray(0, handle.readAt(bytes, 0));
+  } finally {
+    handle.close();
+  }
+}
+
+/** As {@link readFile}, decoded as UTF-8. */
+export function readText(files: Files, path: string): string | null {
+  const bytes = readFile(files, path);
+  return bytes === null ? null : new TextDecoder().decode(bytes);
+}
+
+/**
+ * Replaces a small file so that a reader, or a start after a crash, sees the old content or the new, never a mixture.
+ * With `sync` the new content is on the device when this returns.
+ */
+export function replaceFile(files: Files, path: string, content: Uint8Array | string, sync: boolean): void {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const temporary = `${path}.tmp`;
+  const handle = files.open(temporary, true);
+  try {
+    handle.truncate(0);
+    handle.writeAt(bytes, 0);
+    if (sync) handle.syncNow();
+  } finally {
+    handle.close();
+  }
+  files.rename(temporary, path);
+  if (sync) files.syncDirectory(parentOf(path));
+}
+
+/** The directory that `path` is in. */
+export function parentOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash <= 0 ? "/" : path.slice(0, slash);
+}

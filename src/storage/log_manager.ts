@@ -1,0 +1,363 @@
+/**
+ * All logs of a data directory: opening and recovering them, making and deleting them, and what has to be done now and
+ * then, which a caller's timer asks for with {@link LogManager.tick}.
+ */
+
+import { assert } from "../base/assert.ts";
+import type { Clock } from "../base/clock.ts";
+import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
+import {
+  CLEAN_SHUTDOWN_FILE,
+  CorruptCheckpoint,
+  HIGH_WATERMARK_FILE,
+  LOG_START_OFFSET_FILE,
+  type MetaProperties,
+  type PartitionOffset,
+  readOffsets,
+  readTopicId,
+  RECOVERY_POINT_FILE,
+  writeCleanShutdown,
+  writeOffsets,
+  writeTopicId,
+} from "./checkpoints.ts";
+import { claimDirectory } from "./data_directory.ts";
+import { type Files, IoError, type Unlock } from "./files.ts";
+import { HandlePool } from "./handles.ts";
+import { Log, type LogOptions } from "./log.ts";
+import type { LogConfig } from "./log_config.ts";
+import {
+  DELETED_DIRECTORY_SUFFIX,
+  deletedDirectory,
+  parsePartitionDirectory,
+  PARTITION_METADATA_FILE,
+  partitionDirectory,
+} from "./names.ts";
+
+export interface LogManagerOptions {
+  files: Files;
+  directory: string;
+  /** Null adopts what the directory says, or makes a new one. */
+  clusterId: string | null;
+  nodeId: number;
+  clock: Clock;
+  configOf(topic: string): LogConfig;
+  /** Gets one line for people about each thing that went wrong. */
+  onWarning(text: string): void;
+  /** How many files may be open at once. */
+  maxOpenFiles?: number;
+  /** How often old segments are looked for (`log.retention.check.interval.ms`). */
+  retentionCheckIntervalMs?: number;
+  /** How often offsets are checkpointed (`log.flush.offset.checkpoint.interval.ms`). */
+  checkpointIntervalMs?: number;
+}
+
+const DEFAULT_MAX_OPEN_FILES = 1000;
+const DEFAULT_RETENTION_CHECK_INTERVAL_MS = 300_000;
+const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
+/** High watermarks move all the time; a stale one costs a follower some truncation. */
+const HIGH_WATERMARK_INTERVAL_MS = 5_000;
+/** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
+const RECOVERY_BYTES_MAX = 64 << 20;
+/** Logs looked after in one tick: what concerns all of them is spread over many. */
+const LOGS_PER_TICK = 500;
+/** Opening logs lets other work in after this long. */
+const OPENING_SLICE_MS = 20;
+/** KRaft keeps its metadata log among the partitions. */
+const METADATA_TOPIC = "__cluster_metadata";
+
+export class LogManager {
+  private readonly logs = new Map<string, Log>();
+  private readonly doomed: { path: string; dueMs: number }[] = [];
+  private readonly highWatermarks: Map<string, number>;
+  private lastCheckpointMs: number;
+  private lastHighWatermarkMs: number;
+  private lastRetentionMs: number;
+  private startsDirty = false;
+  /** The logs that the present round of retention has still to visit. */
+  private round: Log[] = [];
+  private closed = false;
+
+  private constructor(
+    private readonly o: LogManagerOptions,
+    readonly pool: HandlePool,
+    /** Whose directory it is. */
+    readonly meta: MetaProperties,
+    private readonly unlock: Unlock,
+    highWatermarks: Map<string, number>,
+  ) {
+    this.highWatermarks = highWatermarks;
+    this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.now();
+  }
+
+  /**
+   * Takes hold of the directory and of every partition in it. After a clean stop no file of a log is read; after any
+   * other, logs are read from their recovery points on. A log that cannot be opened is there, but offline. Throws
+   * `DataDirectoryError` when the directory is not ours to use.
+   */
+  static async open(o: LogManagerOptions): Promise<LogManager> {
+    const { files, directory } = o;
+    const { meta, closedCleanly, unlock } = claimDirectory(files, directory, o.clusterId, o.nodeId);
+    try {
+      const pool = new HandlePool(files, o.maxOpenFiles ?? DEFAULT_MAX_OPEN_FILES);
+      const manager = new LogManager(o, pool, meta, unlock, readCheckpoint(o, HIGH_WATERMARK_FILE));
+      await manager.loadAll(closedCleanly);
+      return manager;
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+  }
+
+  get(topic: string, partition: number): Log | undefined {
+    return this.logs.get(partitionDirectory(topic, partition));
+  }
+
+  all(): Iterable<Log> {
+    return this.logs.values();
+  }
+
+  /** Makes the log of a new partition. Throws `IoError`. */
+  create(topic: string, partition: number, topicId: string): Log {
+    const name = partitionDirectory(topic, partition);
+    assert(!this.logs.has(name), `log ${name} exists`);
+    const path = `${this.o.directory}/${name}`;
+    this.o.files.makeDirectory(path);
+    writeTopicId(this.o.files, `${path}/${PARTITION_METADATA_FILE}`, topicId);
+    const log = this.load(topic, partition, {
+      topicId,
+      recoveryPoint: undefined,
+      logStartOffset: undefined,
+      origin: "new",
+    });
+    this.logs.set(name, log);
+    return log;
+  }
+
+  /**
+   * Takes the partition's log away. Its directory is renamed at once and removed after `file.delete.delay.ms`. Throws
+   * `IoError`, and then the log is still there.
+   */
+  remove(topic: string, partition: number): void {
+    const name = partitionDirectory(topic, partition);
+    const log = this.logs.get(name);
+    if (log === undefined) return;
+    const unique = newUuid((bytes) => crypto.getRandomValues(bytes)).replace(/[-_]/g, "0");
+    const path = `${this.o.directory}/${deletedDirectory(topic, partition, unique)}`;
+    log.moveAway(path);
+    this.logs.delete(name);
+    this.highWatermarks.delete(name);
+    this.doomed.push({ path, dueMs: this.o.clock.now() + log.config.fileDeleteDelayMs });
+    this.startsDirty = true;
+  }
+
+  /** Gives a log the id of its topic, where its directory did not tell. Throws `IoError`. */
+  setTopicId(log: Log, topicId: string): void {
+    writeTopicId(this.o.files, `${this.o.directory}/${log.name}/${PARTITION_METADATA_FILE}`, topicId);
+    log.topicId = topicId;
+  }
+
+  /** Moves a log's start (DeleteRecords), durably with the next tick. Gives an error code. */
+  deleteRecordsBefore(log: Log, offset: number): number {
+    const before = log.logStartOffset;
+    const errorCode = log.deleteRecordsBefore(offset);
+    if (log.logStartOffset !== before) this.startsDirty = true;
+    return errorCode;
+  }
+
+  /**
+   * Does what is due: flushes by `flush.ms`, retention, checkpoints, delayed deletions, idle files. To be called about
+   * once a second, and not again before it has resolved. Never rejects because of the disk.
+   */
+  async tick(now: number): Promise<void> {
+    if (this.closed) return;
+    const due = [...this.logs.values()].filter((log) => log.flushIsDue(now));
+    for (const log of due) await log.flushNow(now);
+    if (
+      now - this.lastRetentionMs >= (this.o.retentionCheckIntervalMs ?? DEFAULT_RETENTION_CHECK_INTERVAL_MS)
+    ) {
+      this.lastRetentionMs = now;
+      this.round = [...this.logs.values()];
+    }
+    this.visitLogs(now);
+    this.deleteDoomed(now);
+    if (now - this.lastHighWatermarkMs >= HIGH_WATERMARK_INTERVAL_MS) {
+      this.lastHighWatermarkMs = now;
+      this.attempt("write high watermarks", () => this.writeHighWatermarks(false));
+    }
+    if (this.startsDirty) this.attempt("write log start offsets", () => this.writeStarts(false));
+    if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
+      this.lastCheckpointMs = now;
+      await this.checkpoint(now);
+      this.pool.closeIdle();
+    }
+  }
+
+  /**
+   * Flushes and closes every log and leaves the marker of a clean stop, unless the disk failed on the way: then the
+   * next start recovers. The manager and its logs must not be used any more.
+   */
+  async close(brokerEpoch = -1): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    let clean = true;
+    for (const log of this.logs.values()) {
+      log.deleteOldFiles(Infinity);
+      if (!await log.close()) clean = false;
+    }
+    clean = this.attempt("write checkpoints", () => {
+      this.writeRecoveryPoints(true);
+      this.writeStarts(true);
+      this.writeHighWatermarks(true);
+      if (clean) writeCleanShutdown(this.o.files, `${this.o.directory}/${CLEAN_SHUTDOWN_FILE}`, brokerEpoch);
+    }) && clean;
+    if (!clean) {
+      this.o.onWarning(
+        `${this.o.directory} could not be closed in order: the next start will check its logs`,
+      );
+    }
+    this.pool.closeAll();
+    this.unlock();
+  }
+
+  // -------------------------------------------------------------------------------------------------------- opening
+
+  private async loadAll(closedCleanly: boolean): Promise<void> {
+    const { files, directory, clock } = this.o;
+    const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
+    const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
+    let sliceEnds = clock.monotonic() + OPENING_SLICE_MS;
+    for (const { name, isDirectory } of files.list(directory)) {
+      if (!isDirectory) continue;
+      const path = `${directory}/${name}`;
+      if (name.endsWith(DELETED_DIRECTORY_SUFFIX)) {
+        this.doomed.push({ path, dueMs: clock.now() });
+        continue;
+      }
+      const place = parsePartitionDirectory(name);
+      if (place === null || place.topic === METADATA_TOPIC) continue;
+      const { topic, partition } = place;
+      const log = this.load(topic, partition, {
+        topicId: this.topicIdOf(path),
+        recoveryPoint: recoveryPoints.get(name),
+        logStartOffset: starts.get(name),
+        origin: closedCleanly ? "closed" : "crashed",
+      });
+      log.highWatermark = clamp(this.highWatermarks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
+      this.logs.set(name, log);
+      if (clock.monotonic() >= sliceEnds) {
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        sliceEnds = clock.monotonic() + OPENING_SLICE_MS;
+      }
+    }
+  }
+
+  /** All zeros when the file cannot tell: whoever knows the topic sets it right with {@link setTopicId}. */
+  private topicIdOf(path: string): string {
+    try {
+      return readTopicId(this.o.files, `${path}/${PARTITION_METADATA_FILE}`) ?? ZERO_UUID;
+    } catch (error) {
+      if (!(error instanceof IoError) && !(error instanceof CorruptCheckpoint)) throw error;
+      this.o.onWarning(error.message);
+      return ZERO_UUID;
+    }
+  }
+
+  private load(
+    topic: string,
+    partition: number,
+    found: Pick<LogOptions, "topicId" | "recoveryPoint" | "logStartOffset" | "origin">,
+  ): Log {
+    const { files, directory, clock, onWarning } = this.o;
+    const config = this.o.configOf(topic);
+    return new Log({
+      files,
+      pool: this.pool,
+      directory,
+      topic,
+      partition,
+      config,
+      clock,
+      onWarning,
+      ...found,
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------------------ upkeep
+
+  private visitLogs(now: number): void {
+    for (const log of this.round.splice(0, LOGS_PER_TICK)) {
+      if (this.get(log.topic, log.partition) !== log) continue;
+      log.expireProducers(now);
+      if (log.applyRetention(now, log.highWatermark) > 0) this.startsDirty = true;
+    }
+    for (const log of this.logs.values()) log.deleteOldFiles(now);
+  }
+
+  private deleteDoomed(now: number): void {
+    while (this.doomed.length > 0 && this.doomed[0].dueMs <= now) {
+      const { path } = this.doomed[0];
+      if (!this.attempt(`delete ${path}`, () => this.o.files.removeDirectory(path))) return;
+      this.doomed.shift();
+    }
+  }
+
+  private async checkpoint(now: number): Promise<void> {
+    for (const log of [...this.logs.values()]) {
+      if (log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX) await log.shortenRecovery(now);
+    }
+    this.attempt("write recovery points", () => this.writeRecoveryPoints(false));
+  }
+
+  private writeRecoveryPoints(sync: boolean): void {
+    this.writeOffsets(RECOVERY_POINT_FILE, (log) => log.recoveryPoint, sync);
+  }
+
+  private writeStarts(sync: boolean): void {
+    this.writeOffsets(
+      LOG_START_OFFSET_FILE,
+      (log) => log.startIsInsideSegment ? log.logStartOffset : null,
+      sync,
+    );
+    this.startsDirty = false;
+  }
+
+  private writeHighWatermarks(sync: boolean): void {
+    this.writeOffsets(HIGH_WATERMARK_FILE, (log) => log.highWatermark, sync);
+  }
+
+  private writeOffsets(file: string, offsetOf: (log: Log) => number | null, sync: boolean): void {
+    const offsets: PartitionOffset[] = [];
+    for (const log of this.logs.values()) {
+      const offset = offsetOf(log);
+      if (offset !== null) offsets.push({ topic: log.topic, partition: log.partition, offset });
+    }
+    writeOffsets(this.o.files, `${this.o.directory}/${file}`, offsets, sync);
+  }
+
+  /** False, and a warning, when the disk fails. */
+  private attempt(action: string, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      if (!(error instanceof IoError)) throw error;
+      this.o.onWarning(`Cannot ${action}: ${error.message}`);
+      return false;
+    }
+  }
+}
+
+/** Offsets by partition; none, and a warning, when the file is damaged: then the logs themselves have to tell. */
+function readCheckpoint(o: LogManagerOptions, file: string): Map<string, number> {
+  try {
+    return readOffsets(o.files, `${o.directory}/${file}`);
+  } catch (error) {
+    if (!(error instanceof CorruptCheckpoint)) throw error;
+    o.onWarning(error.message);
+    return new Map();
+  }
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

@@ -1,0 +1,136 @@
+/**
+ * The segments of one log and their files: adding, removing, and opening indexes. No policy: the log decides when.
+ * Every method that touches files throws `IoError`.
+ */
+
+import { type Files, IoError } from "./files.ts";
+import type { HandlePool, Place } from "./handles.ts";
+import { loadLogFiles } from "./log_files.ts";
+import { DELETED_SUFFIX, offsetName } from "./names.ts";
+import { floorSegment } from "./recovery.ts";
+import { Segment, SEGMENT_SUFFIXES } from "./segment.ts";
+import { Snapshots } from "./snapshots.ts";
+
+interface Trash {
+  path: string;
+  dueMs: number;
+}
+
+export class LogSegments {
+  /** By base offset; the last is the active one. */
+  list: Segment[] = [];
+  snapshots: Snapshots;
+  /** Names were added or removed since the directory was last synced. */
+  directoryUnsynced = false;
+  /** The partition was deleted. */
+  gone = false;
+  private trash: Trash[] = [];
+
+  constructor(
+    readonly files: Files,
+    private readonly pool: HandlePool,
+    readonly place: Place,
+    private readonly onRebuild: (segment: Segment) => void,
+  ) {
+    this.snapshots = new Snapshots(files, place, []);
+  }
+
+  /** Reads the directory, forgetting what was known before. */
+  load(): void {
+    this.closeAll();
+    const { segments, snapshots } = loadLogFiles(this.files, this.pool, this.place);
+    this.list = segments;
+    this.snapshots = new Snapshots(this.files, this.place, snapshots);
+  }
+
+  get active(): Segment | undefined {
+    return this.list[this.list.length - 1];
+  }
+
+  get sizeInBytes(): number {
+    return this.list.reduce((sum, segment) => sum + segment.size, 0);
+  }
+
+  get baseOffsets(): number[] {
+    return this.list.map((segment) => segment.baseOffset);
+  }
+
+  /** The place in the list of the segment that `offset` belongs to. */
+  indexFor(offset: number): number {
+    return floorSegment(this.list, offset);
+  }
+
+  add(baseOffset: number, now: number): Segment {
+    const segment = new Segment(this.pool, this.place, baseOffset, 0, now);
+    try {
+      segment.createFiles();
+    } catch (error) {
+      segment.close();
+      throw error;
+    }
+    this.list.push(segment);
+    this.directoryUnsynced = true;
+    return segment;
+  }
+
+  /** Removes the active segment and its files at once. */
+  removeLast(): void {
+    const last = this.list[this.list.length - 1];
+    last.close();
+    // The log last: as long as it is there, so is the segment.
+    for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
+      this.files.remove(this.pathOf(offsetName(last.baseOffset, suffix)));
+    }
+    this.list.pop();
+    this.directoryUnsynced = true;
+  }
+
+  /** Takes the oldest segment away; its files are renamed, and deleted by {@link deleteOldFiles} from `dueMs` on. */
+  discardFirst(dueMs: number): void {
+    const first = this.list[0];
+    first.close();
+    for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
+      const path = this.pathOf(offsetName(first.baseOffset, suffix));
+      try {
+        this.files.rename(path, path + DELETED_SUFFIX);
+      } catch (error) {
+        if (!(error instanceof IoError && error.notFound)) throw error;
+        continue;
+      }
+      this.trash.push({ path: path + DELETED_SUFFIX, dueMs });
+    }
+    this.list.shift();
+    this.directoryUnsynced = true;
+  }
+
+  deleteOldFiles(now: number): void {
+    while (this.trash.length > 0 && this.trash[0].dueMs <= now) {
+      this.files.remove(this.trash[0].path);
+      this.trash.shift();
+    }
+  }
+
+  /** Opens the segment's indexes, making them anew where they are missing or wrong. */
+  openIndexes(segment: Segment, indexIntervalBytes: number): void {
+    if (segment.openIndexes()) return;
+    if (segment.size > 0) this.onRebuild(segment);
+    segment.rebuildIndexes(indexIntervalBytes);
+  }
+
+  /** Moves the directory away, for good. */
+  moveTo(path: string): void {
+    this.closeAll();
+    this.files.rename(this.place.path, path);
+    this.place.path = path;
+    this.list = [];
+    this.gone = true;
+  }
+
+  closeAll(): void {
+    for (const segment of this.list) segment.close();
+  }
+
+  pathOf(name: string): string {
+    return `${this.place.path}/${name}`;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Reading batches for a fetch: from the position that the index knows, past the batches before the offset asked for,
+ * as many whole batches as the limits allow. Usually one positioned read.
+ */
+
+import { lastOffsetAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts";
+import { IoError } from "./files.ts";
+import type { Segment } from "./segment.ts";
+
+/** Read beyond what was asked for when the position is only near: about what lies between two index entries. */
+const SLACK_BYTES = 8192;
+
+export interface ReadLimits {
+  maxBytes: number;
+  /** Exclusive: high watermark or last stable offset. */
+  maxOffset: number;
+  /** Whether the first batch comes whole even if it is larger than `maxBytes` (KIP-74). */
+  minOneMessage: boolean;
+  /** Where to put the bytes, if large enough; saves an allocation for each read. */
+  buffer?: Uint8Array;
+}
+
+export interface BatchesRead {
+  bytes: Uint8Array;
+  /** After the last batch read: where the next read goes on. */
+  nextOffset: number;
+  /** Where that is in the segment's file. */
+  nextPosition: number;
+  /** The segment has nothing from the offset on: the next one may. */
+  atEnd: boolean;
+}
+
+const nothing = new Uint8Array(0);
+
+/**
+ * Batches of `segment` from `fetchOffset` on. `position` is where a batch begins that is at or before it; `exact` says
+ * that it is the one. Throws `IoError`, also when the file does not hold batches any more.
+ */
+export function readBatches(
+  segment: Segment,
+  position: number,
+  exact: boolean,
+  fetchOffset: number,
+  limits: ReadLimits,
+): BatchesRead {
+  let wanted = Math.max(limits.maxBytes + (exact ? 0 : SLACK_BYTES), PEEK_BYTES);
+  while (position < segment.size) {
+    const length = Math.min(wanted, segment.size - position);
+    const buffer = limits.buffer !== undefined && limits.buffer.length >= length
+      ? limits.buffer.subarray(0, length)
+      : new Uint8Array(length);
+    const held = segment.log.get().readAt(buffer, position);
+    if (held < length) throw damaged(segment, position + held);
+
+    let at = 0;
+    let from = -1; // where the result begins in the buffer
+    let nextOffset = fetchOffset;
+    let missing = 0;
+    // At the very end there may be less to look at: a message of an old format.
+    while (held - at >= Math.min(PEEK_BYTES, segment.size - position - at) && held > at) {
+      const size = sizeAt(buffer, at);
+      if (size === 0 || size > segment.size - position - at) throw damaged(segment, position + at);
+      const lastOffset = lastOffsetAt(buffer, at);
+      if (lastOffset >= fetchOffset) {
+        if (lastOffset >= limits.maxOffset) {
+          return finish(buffer, from, at, nextOffset, position, false);
+        }
+        const first = from < 0;
+        const total = first ? size : at + size - from;
+        if (total > limits.maxBytes && !(first && limits.minOneMessage)) {
+          return finish(buffer, from, at, nextOffset, position, false);
+        }
+        if (size > held - at) {
+          if (!first) return finish(buffer, from, at, nextOffset, position, false);
+          missing = size;
+          break;
+        }
+        if (first) from = at;
+        nextOffset = lastOffset + 1;
+      } else if (size > held - at) {
+        // Skipped without being read.
+        at += size;
+        break;
+      }
+      at += size;
+    }
+    if (from >= 0) return finish(buffer, from, at, nextOffset, position, false);
+    position += at;
+    wanted = Math.max(missing, limits.maxBytes + (missing > 0 ? 0 : SLACK_BYTES), PEEK_BYTES);
+  }
+  return { bytes: nothing, nextOffset: fetchOffset, nextPosition: position, atEnd: true };
+}
+
+function damaged(segment: Segment, position: number): IoError {
+  return new IoError("read", segment.log.path, `there is no record batch at position ${position}`);
+}
+
+function finish(
+  buffer: Uint8Array,
+  from: number,
+  to: number,
+  nextOffset: number,
+  position: number,
+  atEnd: boolean,
+): BatchesRead {
+  return {
+    bytes: from < 0 ? nothing : buffer.subarray(from, to),
+    nextOffset,
+    nextPosition: position + to,
+    atEnd,
+  };
+}

@@ -1,0 +1,206 @@
+/**
+ * A segment: a stretch of the log in one file, with its two indexes. Offsets in the indexes are relative to
+ * `baseOffset`; `size` says where the log ends, whatever a failed write left behind it in the file.
+ */
+
+import { lastOffsetAt, maxTimestampAt, scanBatches } from "./batch_scan.ts";
+import { type HandlePool, type Place, PooledFile } from "./handles.ts";
+import {
+  LOG_SUFFIX,
+  OFFSET_INDEX_SUFFIX,
+  offsetName,
+  TIME_INDEX_SUFFIX,
+  TRANSACTION_INDEX_SUFFIX,
+} from "./names.ts";
+import { OffsetIndex } from "./offset_index.ts";
+import { TimeIndex } from "./time_index.ts";
+
+/** Offsets in an index are 31 bits. */
+const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
+
+/** The files of a segment, the log first: it is what makes a segment. */
+export const SEGMENT_SUFFIXES = [
+  LOG_SUFFIX,
+  OFFSET_INDEX_SUFFIX,
+  TIME_INDEX_SUFFIX,
+  TRANSACTION_INDEX_SUFFIX,
+];
+
+export class Segment {
+  readonly log: PooledFile;
+  readonly offsets: OffsetIndex;
+  readonly times: TimeIndex;
+  /** Largest record timestamp, -1 for none, and the last offset of its batch. Known once the indexes are open. */
+  maxTimestamp = -1;
+  offsetOfMaxTimestamp: number;
+  /** Of the first batch, by which the segment's age counts; null until read. */
+  firstTimestamp: number | null = null;
+  /** Whether the log file has bytes that no sync has covered. */
+  unsynced = false;
+  private bytesSinceIndexEntry = 0;
+
+  constructor(
+    pool: HandlePool,
+    place: Place,
+    readonly baseOffset: number,
+    public size: number,
+    /** When it was made or, of one found on disk, last written: its age when records have no timestamps. */
+    readonly createdMs: number,
+  ) {
+    this.log = new PooledFile(pool, place, offsetName(baseOffset, LOG_SUFFIX));
+    this.offsets = new OffsetIndex(
+      new PooledFile(pool, place, offsetName(baseOffset, OFFSET_INDEX_SUFFIX)),
+      baseOffset,
+    );
+    this.times = new TimeIndex(
+      new PooledFile(pool, place, offsetName(baseOffset, TIME_INDEX_SUFFIX)),
+      baseOffset,
+    );
+    this.offsetOfMaxTimestamp = baseOffset;
+  }
+
+  /** Makes the files of a new segment, replacing what an attempt that failed left. Throws `IoError`. */
+  createFiles(): void {
+    this.log.create().truncate(0);
+    this.offsets.reset();
+    this.times.reset();
+    this.unsynced = true;
+  }
+
+  /**
+   * Opens the indexes. False when they are missing or cannot be right: {@link rebuildIndexes} then. Costs the same
+   * for a segment of any size. Throws `IoError`.
+   */
+  openIndexes(): boolean {
+    if (this.offsets.isOpen && this.times.isOpen) return true;
+    for (const { file } of [this.offsets, this.times]) {
+      if (!file.exists()) return false;
+    }
+    if (!this.offsets.open(this.size) || !this.times.open()) return false;
+    this.maxTimestamp = this.times.lastTimestamp;
+    this.offsetOfMaxTimestamp = this.times.lastOffset;
+    return true;
+  }
+
+  /** Makes both indexes anew from the batches. Throws `IoError`. */
+  rebuildIndexes(indexIntervalBytes: number): void {
+    this.resetIndexes();
+    scanBatches(this.log, 0, this.size, (bytes, at, size, position) => {
+      this.index(position, size, lastOffsetAt(bytes, at), maxTimestampAt(bytes, at), indexIntervalBytes);
+      return true;
+    });
+    this.finishIndexes();
+  }
+
+  /** Empties both indexes, making them when missing. */
+  resetIndexes(): void {
+    this.offsets.reset();
+    this.times.reset();
+    this.maxTimestamp = -1;
+    this.offsetOfMaxTimestamp = this.baseOffset;
+    this.bytesSinceIndexEntry = 0;
+  }
+
+  /** Forgets what the indexes say of batches at `position` and `offset` (its base) and after. */
+  truncateIndexes(position: number, offset: number): void {
+    this.offsets.truncateToPosition(position);
+    this.times.truncateTo(offset);
+    this.maxTimestamp = this.times.lastTimestamp;
+    this.offsetOfMaxTimestamp = this.times.lastOffset;
+    this.bytesSinceIndexEntry = 0;
+  }
+
+  /** Drops the batches that hold `offset` or later ones. The indexes must be open. Throws `IoError`. */
+  truncateTo(offset: number): void {
+    const from = this.positionBefore(offset);
+    const position = scanBatches(this.log, from, this.size, (bytes, at) => lastOffsetAt(bytes, at) < offset);
+    this.log.get().truncate(position);
+    this.size = position;
+    this.unsynced = true;
+    this.truncateIndexes(position, offset);
+    scanBatches(this.log, from, position, (bytes, at) => {
+      const timestamp = maxTimestampAt(bytes, at);
+      if (timestamp > this.maxTimestamp) {
+        this.maxTimestamp = timestamp;
+        this.offsetOfMaxTimestamp = lastOffsetAt(bytes, at);
+      }
+      return true;
+    });
+    if (position === 0) this.firstTimestamp = null;
+  }
+
+  /** Takes a batch that is in the file into the indexes, if one is due. */
+  index(
+    position: number,
+    size: number,
+    lastOffset: number,
+    maxTimestamp: number,
+    indexIntervalBytes: number,
+  ): void {
+    if (position === 0) this.firstTimestamp = maxTimestamp;
+    if (maxTimestamp > this.maxTimestamp) {
+      this.maxTimestamp = maxTimestamp;
+      this.offsetOfMaxTimestamp = lastOffset;
+    }
+    if (this.bytesSinceIndexEntry > indexIntervalBytes) {
+      this.offsets.append(lastOffset, position);
+      this.times.append(this.maxTimestamp, this.offsetOfMaxTimestamp);
+      this.bytesSinceIndexEntry = 0;
+    }
+    this.bytesSinceIndexEntry += size;
+  }
+
+  get indexesDue(): boolean {
+    return this.offsets.isDue || this.times.isDue;
+  }
+
+  writeIndexes(): void {
+    this.offsets.write();
+    this.times.write();
+  }
+
+  /** When no more will come, for now: the largest timestamp goes into the index, and both to the file. */
+  finishIndexes(): void {
+    this.times.append(this.maxTimestamp, this.offsetOfMaxTimestamp);
+    this.writeIndexes();
+  }
+
+  /** Cuts off what Kafka preallocated, or what a failed write left. */
+  trimIndexes(): void {
+    this.offsets.trim();
+    this.times.trim();
+  }
+
+  canHold(offset: number): boolean {
+    return offset - this.baseOffset <= MAX_RELATIVE_OFFSET;
+  }
+
+  /** Largest record timestamp or, when records have none, the file's: by this the segment expires. */
+  get newestMs(): number {
+    return this.maxTimestamp >= 0 ? this.maxTimestamp : this.createdMs;
+  }
+
+  /** Ms that the segment has been filling, as Kafka counts: by record timestamps where there are any. */
+  filledForMs(batchMaxTimestamp: number, now: number): number {
+    if (this.size === 0) return 0;
+    if (this.firstTimestamp === null) {
+      scanBatches(this.log, 0, this.size, (bytes, at) => {
+        this.firstTimestamp = maxTimestampAt(bytes, at);
+        return false;
+      });
+    }
+    const first = this.firstTimestamp ?? -1;
+    return first >= 0 ? batchMaxTimestamp - first : now - this.createdMs;
+  }
+
+  /** A position at or before the batch that holds `offset`, the nearest that the index knows. */
+  positionBefore(offset: number): number {
+    return this.size === 0 ? 0 : this.offsets.lookup(offset);
+  }
+
+  close(): void {
+    this.log.close();
+    this.offsets.file.close();
+    this.times.file.close();
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * The producer snapshots in a partition's directory. There is one at the base of each segment and one where the log
+ * was last closed; recovery begins at the latest that fits.
+ */
+
+import { type Files, readFile, replaceFile } from "./files.ts";
+import type { Place } from "./handles.ts";
+import { offsetName, SNAPSHOT_SUFFIX } from "./names.ts";
+import { readProducerSnapshot, writeProducerSnapshot } from "./producer_snapshot.ts";
+import type { ProducerState } from "./producer_state.ts";
+
+export class Snapshots {
+  constructor(
+    private readonly files: Files,
+    private readonly place: Place,
+    /** Ascending. */
+    private offsets: number[],
+  ) {}
+
+  get latest(): number | null {
+    return this.offsets.length === 0 ? null : this.offsets[this.offsets.length - 1];
+  }
+
+  /** The latest readable snapshot at or below `offset`. Damaged ones are removed. Throws `IoError`. */
+  load(offset: number, now: number): { offset: number; state: ProducerState } | null {
+    for (let i = this.offsets.length - 1; i >= 0; i--) {
+      const at = this.offsets[i];
+      if (at > offset) continue;
+      const bytes = readFile(this.files, this.path(at));
+      const state = bytes === null ? null : readProducerSnapshot(bytes, now);
+      if (state !== null) return { offset: at, state };
+      this.remove(at);
+    }
+    return null;
+  }
+
+  /**
+   * Writes the state as of `offset`. Of older snapshots, those at one of `segmentBases` stay: recovery may need them
+   * when later ones are damaged. Throws `IoError`.
+   */
+  write(offset: number, state: ProducerState, segmentBases: readonly number[], sync: boolean): void {
+    if (this.offsets.includes(offset)) return;
+    replaceFile(this.files, this.path(offset), writeProducerSnapshot(state), sync);
+    this.offsets.push(offset);
+    this.offsets.sort((a, b) => a - b);
+    for (const at of [...this.offsets]) {
+      if (at < offset && !segmentBases.includes(at)) this.remove(at);
+    }
+  }
+
+  /** Removes the snapshots after `offset`, whose log is gone. */
+  removeAfter(offset: number): void {
+    for (const at of [...this.offsets]) if (at > offset) this.remove(at);
+  }
+
+  /** Removes the snapshots before `offset`. */
+  removeBefore(offset: number): void {
+    for (const at of [...this.offsets]) if (at < offset) this.remove(at);
+  }
+
+  private remove(offset: number): void {
+    this.files.remove(this.path(offset));
+    this.offsets = this.offsets.filter((at) => at !== offset);
+  }
+
+  private path(offset: number): string {
+    return `${this.place.path}/${offsetName(offset, SNAPSHOT_SUFFIX)}`;
+  }
+}

@@ -28,6 +28,7 @@ import { type BrokerImage, type MetadataImage, MutableImage, type TopicImage } f
 import { applyBatch, type ClusterChange } from "./image_changes.ts";
 import { internalTopicRequest, isInternalTopic } from "./internal_topics.ts";
 import { type Random, systemRandom } from "./placement.ts";
+import { ProducerIds } from "./producer_ids.ts";
 import {
   BROKER_CONFIG_PREFIX,
   CLUSTER_KEY,
@@ -87,12 +88,17 @@ export class Cluster {
   #lastUpdate: Promise<unknown> = Promise.resolve();
   readonly #watch: Watch;
 
+  /** This broker's id. */
+  readonly nodeId: number;
+  readonly producerIds: ProducerIds;
   /** Whether the store was made by this start: only then can topics be adopted. */
   readonly isNew: boolean;
 
   private constructor(options: ClusterOptions, listing: Listing, clusterId: string, isNew: boolean) {
     this.#options = options;
     this.#random = options.random ?? systemRandom;
+    this.nodeId = options.nodeId;
+    this.producerIds = new ProducerIds(options.store);
     this.isNew = isNew;
     this.#image = new MutableImage(clusterId, options.nodeId);
     for (const broker of options.brokers) this.#image.brokers.set(broker.id, broker);
@@ -223,7 +229,7 @@ export class Cluster {
     assert(this.isNew && this.#image.topics.size === 0, "topics can only be adopted by a new cluster");
     return await this.#exclusively(async () => {
       const adopted = topics.map((topic) =>
-        adoptedTopic(topic, this.#options.nodeId, this.#options.config, () => newUuid(this.#fill))
+        adoptedTopic(topic, this.nodeId, this.#options.config, () => newUuid(this.#fill))
       );
       const committed = await this.#commit(topicRows(adopted));
       assert(committed, "another broker writes to a cluster that is new here");

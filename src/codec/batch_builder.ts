@@ -133,22 +133,17 @@ function encodeRecords(
   let at = BATCH_OVERHEAD;
   for (let i = 0; i < parts.length; i++) at = writeRecord(out, at, parts[i], keys[i], bodySizes[i]);
   assert(at === out.length, "encodeRecords(): a record has another size than was measured");
-  return frameRecords(out.subarray(BATCH_OVERHEAD), compression, level, out);
+  return frameRecords(out, compression, level);
 }
 
-/**
- * Room for a header, then `records` in the given compression. `uncompressed` may be an array that has the records in
- * that place already.
- */
+/** `plain` is room for a header and uncompressed records; gives the same with the records in the given compression. */
 export function frameRecords(
-  records: Uint8Array,
+  plain: Uint8Array<ArrayBuffer>,
   compression: number,
   level?: number,
-  uncompressed?: Uint8Array<ArrayBuffer>,
 ): Uint8Array<ArrayBuffer> {
-  // An empty batch has no payload, not the compressed form of nothing: so does Kafka's compactor leave it.
-  if (compression === Compression.NONE && uncompressed !== undefined) return uncompressed;
-  const payload = compress(compression, records, level);
+  if (compression === Compression.NONE) return plain;
+  const payload = compress(compression, plain.subarray(BATCH_OVERHEAD), level);
   const out = new Uint8Array(BATCH_OVERHEAD + payload.length);
   out.set(payload, BATCH_OVERHEAD);
   return out;

@@ -5,30 +5,26 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { ProducerIds } from "../cluster/producer_ids.ts";
 import type { Api, RequestOf, ResponseOf } from "../codec/schema.ts";
-import type { LoadedConfig } from "../config/load.ts";
+import type { BrokerConfig } from "../config/broker_config.ts";
 import type { GroupService } from "../coordinators/groups/service.ts";
 import type { FetchSessions } from "../replication/fetch_sessions.ts";
 import type { HeldRequests } from "../replication/held_requests.ts";
 import type { Replicas } from "../replication/replicas.ts";
 
-/** An address that clients are told to connect to. */
-export interface Endpoint {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The broker as handlers see it. */
 export interface Services {
-  readonly config: LoadedConfig;
+  readonly config: BrokerConfig;
   readonly clock: Clock;
   readonly cluster: Cluster;
   readonly replicas: Replicas;
   readonly groups: GroupService;
+  readonly producerIds: ProducerIds;
   readonly fetchSessions: FetchSessions;
   readonly held: HeldRequests;
-  /** This broker's advertised address on the listener with this name. */
-  advertised(listenerName: string): Endpoint;
+  /** Makes `__consumer_offsets` where it does not exist yet; gives the error code for clients when it cannot. */
+  ensureOffsetsTopic(): Promise<number>;
 }
 
 /** One request's surroundings. */

@@ -92,7 +92,12 @@ function readAll(partitions: readonly FetchedPartition[], limits: Limits, contex
   return { answers, bytes, urgent };
 }
 
-function readOne(wanted: FetchedPartition, limits: Limits, bytesSoFar: number, context: RequestContext): PartitionAnswer {
+function readOne(
+  wanted: FetchedPartition,
+  limits: Limits,
+  bytesSoFar: number,
+  context: RequestContext,
+): PartitionAnswer {
   const partition = findPartition(wanted, limits, context);
   if (typeof partition === "number") return failed(wanted, partition);
   const stale = partition.checkLeaderEpoch(wanted.currentLeaderEpoch);
@@ -109,16 +114,22 @@ function readOne(wanted: FetchedPartition, limits: Limits, bytesSoFar: number, c
   const read = partition.read(wanted.fetchOffset, maxBytes, minOneMessage);
   if (read.errorCode !== ErrorCode.NONE) return failed(wanted, read.errorCode);
   const answer = readable(partition, wanted, limits);
-  if (limits.version >= firstWithBatches || read.bytes.length === 0) return { ...answer, records: read.bytes };
+  if (limits.version >= firstWithBatches || read.bytes.length === 0) {
+    return { ...answer, records: read.bytes };
+  }
 
   const magic = limits.version >= firstWithFormat1 ? 1 : 0;
   const converted = downConvert(read.bytes, magic, wanted.fetchOffset);
-  if (converted.errorCode !== ErrorCode.NONE) return failed(wanted, converted.errorCode);
+  if (converted.problem !== null) return failed(wanted, converted.problem.errorCode);
   return { ...answer, records: converted.bytes };
 }
 
 /** The partition, or the error code that says why there is none. */
-function findPartition(wanted: FetchedPartition, limits: Limits, { services }: RequestContext): Partition | number {
+function findPartition(
+  wanted: FetchedPartition,
+  limits: Limits,
+  { services }: RequestContext,
+): Partition | number {
   if (limits.version >= firstWithTopicIds) {
     const name = services.replicas.topicName(wanted.topicId);
     if (name === undefined) {
@@ -164,7 +175,12 @@ function failed(wanted: FetchedPartition, errorCode: number): PartitionAnswer {
 }
 
 /** Resolves when the partitions have got enough bytes, the wait is over, or the client is gone. */
-function hold(session: SessionFetch, request: FetchRequest, bytesReady: number, context: RequestContext): Promise<void> {
+function hold(
+  session: SessionFetch,
+  request: FetchRequest,
+  bytesReady: number,
+  context: RequestContext,
+): Promise<void> {
   const { replicas, held } = context.services;
   return new Promise((resolve) => {
     let bytes = bytesReady;

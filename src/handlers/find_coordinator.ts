@@ -5,6 +5,7 @@
  */
 import { ErrorCode, errorText } from "../codec/errors.ts";
 import type { findCoordinator } from "../codec/messages/find_coordinator.ts";
+import { brokerNode } from "./broker_nodes.ts";
 import type { Handler, RequestContext } from "./context.ts";
 
 /** The first version that asks for many keys at once. */
@@ -31,15 +32,23 @@ export const findCoordinatorHandler: Handler<typeof findCoordinator> = async (re
   return { ...only, errorMessage, coordinators };
 };
 
-async function find(key: string, keyType: number, { services, listenerName }: RequestContext): Promise<Coordinator> {
+async function find(
+  key: string,
+  keyType: number,
+  { services, listenerName }: RequestContext,
+): Promise<Coordinator> {
   if (keyType === TRANSACTION) {
     return failed(key, ErrorCode.INVALID_REQUEST, "Transactions are not served by this version of Trackway");
   }
   if (keyType !== GROUP) return failed(key, ErrorCode.INVALID_REQUEST);
-  const errorCode = await services.groups.ensureCoordinator(key);
+  const errorCode = await services.ensureOffsetsTopic();
   if (errorCode !== ErrorCode.NONE) return failed(key, errorCode);
-  const { host, port } = services.advertised(listenerName);
-  return { key, nodeId: services.cluster.nodeId, host, port, errorCode, errorMessage: "" };
+  const { image } = services.cluster;
+  const nodeId = services.config.get("node.id");
+  const node = brokerNode(image.brokers.get(nodeId)!, listenerName);
+  if (node === null) return failed(key, ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  const { host, port } = node;
+  return { key, nodeId, host, port, errorCode, errorMessage: "" };
 }
 
 function failed(key: string, errorCode: number, errorMessage = errorText(errorCode)): Coordinator {

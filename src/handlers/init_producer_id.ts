@@ -4,6 +4,7 @@
  */
 import { ErrorCode } from "../codec/errors.ts";
 import type { initProducerId } from "../codec/messages/init_producer_id.ts";
+import { StoreFailure } from "../cluster/store.ts";
 import type { Handler } from "./context.ts";
 
 export const initProducerIdHandler: Handler<typeof initProducerId> = async (request, { services }) => {
@@ -11,6 +12,10 @@ export const initProducerIdHandler: Handler<typeof initProducerId> = async (requ
   if (hasId !== hasEpoch || request.transactionalId !== null) {
     return { errorCode: ErrorCode.INVALID_REQUEST, producerEpoch: -1 };
   }
-  const producerId = await services.cluster.producerIds.next();
-  return { errorCode: ErrorCode.NONE, producerId, producerEpoch: 0 };
+  try {
+    return { errorCode: ErrorCode.NONE, producerId: await services.producerIds.next(), producerEpoch: 0 };
+  } catch (error) {
+    if (!(error instanceof StoreFailure)) throw error;
+    return { errorCode: ErrorCode.COORDINATOR_NOT_AVAILABLE, producerEpoch: -1 };
+  }
 };

@@ -36,13 +36,21 @@ export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context
   topics: request.topics.map((topic) => ({
     name: topic.name,
     partitions: topic.partitions.map((asked) => {
-      const twice = topic.partitions.some((other) => other !== asked && other.partitionIndex === asked.partitionIndex);
+      const twice = topic.partitions.some((other) =>
+        other !== asked && other.partitionIndex === asked.partitionIndex
+      );
       return answer(topic.name, asked, twice, request.isolationLevel === READ_COMMITTED, context);
     }),
   })),
 });
 
-function answer(topic: string, asked: Asked, twice: boolean, readCommitted: boolean, context: RequestContext) {
+function answer(
+  topic: string,
+  asked: Asked,
+  twice: boolean,
+  readCommitted: boolean,
+  context: RequestContext,
+) {
   const refuse = (errorCode: number) => ({
     partitionIndex: asked.partitionIndex,
     errorCode,
@@ -73,7 +81,11 @@ function find(partition: Partition, timestamp: number, end: number): Found {
       return { offset: end, timestamp: -1, leaderEpoch: partition.leaderEpoch };
     case EARLIEST:
     case EARLIEST_LOCAL:
-      return { offset: log.logStartOffset, timestamp: -1, leaderEpoch: log.leaderEpochAt(log.logStartOffset) };
+      return {
+        offset: log.logStartOffset,
+        timestamp: -1,
+        leaderEpoch: log.leaderEpochAt(log.logStartOffset),
+      };
     case MAX_TIMESTAMP:
       return log.offsetOfMaxTimestamp(end) ?? NOT_FOUND;
     case LATEST_TIERED:
@@ -86,15 +98,18 @@ function find(partition: Partition, timestamp: number, end: number): Found {
 }
 
 /**
- * Version 0: where segments start that were begun before the time, newest first, and before them the log's end when
- * that was reached by then. Answered by segments, as it always was.
+ * Version 0: where segments begin that hold what the time asks for, newest first, and before them the log's end if it
+ * was reached by then. Old clients take the first; segments were all that brokers of that age could tell by.
  */
 function offsetsBefore(partition: Partition, timestamp: number, maxOffsets: number): number[] {
   const { log } = partition;
   if (maxOffsets <= 0) return [];
   if (timestamp === EARLIEST) return [log.logStartOffset];
-  const starts = log.segmentStarts().filter((s) => timestamp === LATEST || s.modifiedMs <= timestamp);
-  const offsets = starts.map((s) => Math.max(s.baseOffset, log.logStartOffset)).reverse();
-  if (timestamp === LATEST) offsets.unshift(partition.highWatermark);
-  return [...new Set(offsets)].slice(0, maxOffsets);
+  const starts = log.segmentBaseOffsets.map((baseOffset) => Math.max(baseOffset, log.logStartOffset));
+  if (timestamp === LATEST) {
+    return [...new Set([partition.highWatermark, ...starts.reverse()])].slice(0, maxOffsets);
+  }
+  // A segment counts when all that came before it is older than the time.
+  const found = log.offsetForTime(timestamp, partition.highWatermark)?.offset ?? partition.highWatermark;
+  return [...new Set(starts.filter((start) => start <= found).reverse())].slice(0, maxOffsets);
 }

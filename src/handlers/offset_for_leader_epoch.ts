@@ -3,7 +3,10 @@
  * the leader does not. An epoch later than any known gives (-1, -1).
  */
 import { ErrorCode } from "../codec/errors.ts";
-import type { offsetForLeaderEpoch, OffsetForLeaderEpochRequest } from "../codec/messages/offset_for_leader_epoch.ts";
+import type {
+  offsetForLeaderEpoch,
+  OffsetForLeaderEpochRequest,
+} from "../codec/messages/offset_for_leader_epoch.ts";
 import type { Handler, RequestContext } from "./context.ts";
 
 type Asked = OffsetForLeaderEpochRequest["topics"][number]["partitions"][number];
@@ -16,10 +19,18 @@ export const offsetForLeaderEpochHandler: Handler<typeof offsetForLeaderEpoch> =
 });
 
 function answer(topic: string, asked: Asked, { services }: RequestContext) {
-  const refuse = (errorCode: number) => ({ partition: asked.partition, errorCode, leaderEpoch: -1, endOffset: -1 });
+  const refuse = (errorCode: number) => ({
+    partition: asked.partition,
+    errorCode,
+    leaderEpoch: -1,
+    endOffset: -1,
+  });
   const partition = services.replicas.get(topic, asked.partition);
   if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
   const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) return refuse(stale);
-  return { ...refuse(ErrorCode.NONE), ...partition.log.endOffsetForEpoch(asked.leaderEpoch, partition.leaderEpoch) };
+  return {
+    ...refuse(ErrorCode.NONE),
+    ...partition.log.endOffsetForEpoch(asked.leaderEpoch, partition.leaderEpoch),
+  };
 }

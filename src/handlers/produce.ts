@@ -9,7 +9,7 @@ import { BatchView, Compression, magicAt } from "../codec/batch.ts";
 import { ErrorCode, errorName } from "../codec/errors.ts";
 import { upConvert } from "../codec/legacy.ts";
 import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
-import { isInternalTopic } from "../cluster/internal_topics.ts";
+import { isInternalTopic } from "../cluster/topic_names.ts";
 import type { Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
 
@@ -35,32 +35,55 @@ interface Outcome {
 }
 
 export const produceHandler: Handler<typeof produce> = (request, context) => {
+  const { replicas } = context.services;
+  /** Appends that are not on disk yet, where the topic wants them there before they are acknowledged. */
+  const uncommitted: Promise<void>[] = [];
   const responses = request.topicData.map((topic) => {
-    const { replicas } = context.services;
     const name = context.version >= firstWithTopicIds ? replicas.topicName(topic.topicId) : topic.name;
-    return {
-      name: name ?? "",
-      topicId: topic.topicId,
-      partitionResponses: topic.partitionData.map((data) => appendTo(name, data, request, context)),
-    };
+    const partitionResponses = topic.partitionData.map((data) => {
+      const { outcome, committed } = appendTo(name, data, request, context);
+      if (committed !== null) {
+        uncommitted.push(committed.then((errorCode) => {
+          if (errorCode !== ErrorCode.NONE) outcome.errorCode = errorCode;
+        }));
+      }
+      return outcome;
+    });
+    return { name: name ?? topic.name, topicId: topic.topicId, partitionResponses };
   });
-  if (request.acks !== 0) return { responses };
-  for (const topic of responses) {
-    const failed = topic.partitionResponses.find((p) => p.errorCode !== ErrorCode.NONE);
+  if (request.acks === 0) return disconnectIfFailed(responses, context);
+  return uncommitted.length === 0 ? { responses } : Promise.all(uncommitted).then(() => ({ responses }));
+};
+
+/** Nothing is answered to acks=0. */
+function disconnectIfFailed(
+  responses: { name: string; partitionResponses: Outcome[] }[],
+  context: RequestContext,
+): null {
+  for (const { name, partitionResponses } of responses) {
+    const failed = partitionResponses.find((p) => p.errorCode !== ErrorCode.NONE);
     if (failed !== undefined) {
-      context.disconnect(`produce with acks=0 to ${topic.name}-${failed.index} failed: ${errorName(failed.errorCode)}`);
-      break;
+      context.disconnect(
+        `produce with acks=0 to ${name}-${failed.index} failed: ${errorName(failed.errorCode)}`,
+      );
+      return null;
     }
   }
   return null;
-};
+}
+
+/** An outcome, and when the append behind it is committed; null when there is nothing to wait for. */
+interface Appended {
+  readonly outcome: Outcome;
+  readonly committed: Promise<number> | null;
+}
 
 function appendTo(
   topic: string | undefined,
   { index, records }: PartitionData,
   { acks }: ProduceRequest,
   context: RequestContext,
-): Outcome {
+): Appended {
   if (acks < -1 || acks > 1) return refused(index, ErrorCode.INVALID_REQUIRED_ACKS);
   if (topic === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_ID);
   const partition = context.services.replicas.get(topic, index);
@@ -76,55 +99,61 @@ function appendTo(
     );
   }
   if (records === null || records.length === 0) {
-    return refused(index, ErrorCode.INVALID_RECORD, "A produce request needs a record batch for each partition");
+    return refused(
+      index,
+      ErrorCode.INVALID_RECORD,
+      "A produce request needs a record batch for each partition",
+    );
   }
   return context.version >= firstWithBatches
     ? appendBatch(partition, records, context)
     : appendMessages(partition, records, context);
 }
 
-function appendBatch(partition: Partition, records: Uint8Array, context: RequestContext): Outcome {
+function appendBatch(partition: Partition, records: Uint8Array, context: RequestContext): Appended {
   const { index } = partition;
   // Seventeen bytes reach to the magic byte; what is shorter the log calls corrupt.
   if (records.length >= 17) {
     const magic = magicAt(records, 0);
     if (magic !== 2) {
-      return refused(index, ErrorCode.INVALID_RECORD, `Cannot append format ${magic}: this version needs format 2`);
+      return refused(
+        index,
+        ErrorCode.INVALID_RECORD,
+        `Cannot append format ${magic}: this version needs format 2`,
+      );
     }
     if (context.version < firstWithZstd && new BatchView(records).compression === Compression.ZSTD) {
       return refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7");
     }
   }
-  return outcome(partition, partition.append(records, "client", context.services.clock.now()));
+  return appended(partition, records, context);
 }
 
-function appendMessages(partition: Partition, records: Uint8Array, context: RequestContext): Outcome {
+function appendMessages(partition: Partition, records: Uint8Array, context: RequestContext): Appended {
   const { index } = partition;
   const converted = upConvert(records);
-  if (converted.errorCode !== ErrorCode.NONE) return refused(index, converted.errorCode, converted.text);
-  return outcome(partition, partition.append(converted.bytes, "client", context.services.clock.now()));
+  if (converted.problem !== null) return refused(index, converted.problem.errorCode, converted.problem.text);
+  return appended(partition, converted.batch, context);
 }
 
-function outcome(partition: Partition, result: ReturnType<Partition["append"]>): Outcome {
-  return {
+function appended(partition: Partition, batch: Uint8Array, { services }: RequestContext): Appended {
+  const result = partition.append(batch, "client", services.clock.now());
+  const outcome = {
     index: partition.index,
     errorCode: result.errorCode,
     baseOffset: result.baseOffset,
     logAppendTimeMs: result.logAppendTimeMs,
     logStartOffset: result.logStartOffset,
-    recordErrors: (result.recordErrors ?? []).map((e) => ({ batchIndex: e.index, batchIndexErrorMessage: e.text })),
+    recordErrors: (result.recordErrors ?? []).map((e) => ({
+      batchIndex: e.index,
+      batchIndexErrorMessage: e.text,
+    })),
     errorMessage: result.errorText ?? null,
   };
+  return { outcome, committed: result.committed };
 }
 
-function refused(index: number, errorCode: number, errorMessage: string | null = null): Outcome {
-  return {
-    index,
-    errorCode,
-    baseOffset: -1,
-    logAppendTimeMs: -1,
-    logStartOffset: -1,
-    recordErrors: [],
-    errorMessage,
-  };
+function refused(index: number, errorCode: number, errorMessage: string | null = null): Appended {
+  const nothing = { baseOffset: -1, logAppendTimeMs: -1, logStartOffset: -1, recordErrors: [] };
+  return { outcome: { index, errorCode, errorMessage, ...nothing }, committed: null };
 }

@@ -47,6 +47,9 @@ interface Session {
   partitions: Map<string, Remembered>;
 }
 
+/** A session that was used within this time keeps its place, as in Kafka. */
+const EVICTION_MS = 120_000;
+
 /** The epoch of a request that opens a session, and of one that wants none. */
 const INITIAL_EPOCH = 0, FINAL_EPOCH = -1;
 
@@ -74,7 +77,6 @@ export class FetchSessions {
 
   constructor(
     private readonly maxSessions: number,
-    private readonly evictionMs: number,
     /** A random integer from 0 up to, not including, its argument. */
     private readonly random: (bound: number) => number,
   ) {}
@@ -117,7 +119,9 @@ export class FetchSessions {
       usesTopicIds: request.usesTopicIds,
       epoch: 1,
       lastUsedMs: now,
-      partitions: new Map(request.partitions.map((p) => [keyOf(p, request.usesTopicIds), { ...NEVER_SAID, wanted: p }])),
+      partitions: new Map(
+        request.partitions.map((p) => [keyOf(p, request.usesTopicIds), { ...NEVER_SAID, wanted: p }]),
+      ),
     };
     this.sessions.set(id, session);
     return inSession(session, true);
@@ -126,7 +130,7 @@ export class FetchSessions {
   private makeRoom(now: number): boolean {
     if (this.sessions.size < this.maxSessions) return true;
     for (const [id, oldest] of this.sessions) {
-      if (now - oldest.lastUsedMs < this.evictionMs) return false;
+      if (now - oldest.lastUsedMs < EVICTION_MS) return false;
       this.sessions.delete(id);
       return true;
     }
@@ -160,7 +164,8 @@ function inSession(session: Session, full: boolean): SessionFetch {
       if (answer.hasData) session.partitions.delete(key);
       session.partitions.set(key, { ...answer, wanted: before.wanted });
       return full || answer.hasData || answer.errorCode !== ErrorCode.NONE ||
-        answer.highWatermark !== before.highWatermark || answer.lastStableOffset !== before.lastStableOffset ||
+        answer.highWatermark !== before.highWatermark ||
+        answer.lastStableOffset !== before.lastStableOffset ||
         answer.logStartOffset !== before.logStartOffset;
     },
   };

@@ -10,8 +10,16 @@ export interface AppendWaiter {
   appended(partition: Partition, bytes: number): void;
 }
 
+/** What became of an append, and when it is committed; null says that it is, or that there is nothing to commit. */
+export interface PartitionAppend extends AppendResult {
+  readonly committed: Promise<number> | null;
+}
+
 /** What a reader must know of the leader for its fetch to be answered (KIP-320). */
-export type EpochCheck = typeof ErrorCode.NONE | typeof ErrorCode.FENCED_LEADER_EPOCH | typeof ErrorCode.UNKNOWN_LEADER_EPOCH;
+export type EpochCheck =
+  | typeof ErrorCode.NONE
+  | typeof ErrorCode.FENCED_LEADER_EPOCH
+  | typeof ErrorCode.UNKNOWN_LEADER_EPOCH;
 
 export class Partition {
   /** The end of what is committed: consumers read below it. */
@@ -22,11 +30,11 @@ export class Partition {
 
   constructor(
     readonly log: Log,
+    readonly topicId: string,
     readonly leader: number,
     readonly leaderEpoch: number,
     readonly isr: readonly number[],
   ) {
-    log.assignLeaderEpoch(leaderEpoch);
     this.highWatermark = log.nextOffset;
   }
 
@@ -35,9 +43,6 @@ export class Partition {
   }
   get index(): number {
     return this.log.partition;
-  }
-  get topicId(): string {
-    return this.log.topicId;
   }
 
   /** The end of what read_committed may see; open transactions will hold it back. */
@@ -48,17 +53,35 @@ export class Partition {
   /** Holds a client's idea of the leader epoch against the truth; -1 says that the client has none. */
   checkLeaderEpoch(currentLeaderEpoch: number): EpochCheck {
     if (currentLeaderEpoch < 0 || currentLeaderEpoch === this.leaderEpoch) return ErrorCode.NONE;
-    return currentLeaderEpoch < this.leaderEpoch ? ErrorCode.FENCED_LEADER_EPOCH : ErrorCode.UNKNOWN_LEADER_EPOCH;
+    return currentLeaderEpoch < this.leaderEpoch
+      ? ErrorCode.FENCED_LEADER_EPOCH
+      : ErrorCode.UNKNOWN_LEADER_EPOCH;
   }
 
-  /** Appends a batch as leader and wakes who waits for it. Base offset and leader epoch are set in `bytes` itself. */
-  append(bytes: Uint8Array, origin: "client" | "coordinator", now: number): AppendResult {
+  /**
+   * Appends a batch as leader. Base offset and leader epoch are set in `bytes` itself. What is appended is committed at
+   * once, or, where `flush.messages` asks for it, when `committed` has resolved: to an error code, for a disk may fail.
+   */
+  append(bytes: Uint8Array, origin: "client" | "coordinator", now: number): PartitionAppend {
     const result = this.log.append(bytes, { leaderEpoch: this.leaderEpoch, origin, now });
-    if (result.errorCode === ErrorCode.NONE && !result.duplicate) {
-      this.highWatermark = this.log.nextOffset;
-      for (const waiter of this.waiters) waiter.appended(this, bytes.length);
+    if (result.errorCode !== ErrorCode.NONE || result.duplicate) return { ...result, committed: null };
+    const end = result.lastOffset + 1;
+    if (!result.mustFlush) {
+      this.commit(end, bytes.length);
+      return { ...result, committed: null };
     }
-    return result;
+    const committed = this.log.flush().then(() => {
+      this.commit(end, bytes.length);
+      return ErrorCode.NONE;
+    }, () => ErrorCode.KAFKA_STORAGE_ERROR);
+    return { ...result, committed };
+  }
+
+  /** Moves the high watermark and wakes who waits for it. */
+  private commit(end: number, bytes: number): void {
+    if (end <= this.highWatermark) return;
+    this.highWatermark = this.log.highWatermark = end;
+    for (const waiter of this.waiters) waiter.appended(this, bytes);
   }
 
   /** Reads committed batches from `fetchOffset` on; see {@link Log.read}. */

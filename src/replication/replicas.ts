@@ -21,7 +21,9 @@ export class Replicas {
   }
 
   *all(): Iterable<Partition> {
-    for (const partitions of this.byName.values()) for (const partition of partitions) if (partition) yield partition;
+    for (const partitions of this.byName.values()) {
+      for (const partition of partitions) if (partition) yield partition;
+    }
   }
 
   add(partition: Partition): void {

@@ -12,19 +12,14 @@ import { produce } from "../codec/messages/produce.ts";
 import { Reader } from "../codec/reader.ts";
 import type { RequestContext, Services } from "../handlers/context.ts";
 import type { Registry, Served } from "../handlers/registry.ts";
-import type { ApiMetrics } from "../observe/metrics.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
-
-/** What dispatching counts, per API. */
-export interface DispatchMetrics {
-  api(name: string): ApiMetrics;
-}
 
 export class RequestDispatcher implements Dispatcher {
   constructor(
     private readonly registry: Registry,
     private readonly services: Services,
-    private readonly metrics: DispatchMetrics,
+    private readonly metrics: Metrics,
   ) {}
 
   handle(frame: Uint8Array, peer: Peer): Dispatched {
@@ -35,16 +30,15 @@ export class RequestDispatcher implements Dispatcher {
     const served = this.registry.byKey(key);
     if (served === undefined) throw new MalformedFrame(`request of API key ${key}, which is not served`);
     const { api } = served;
-    const metrics = this.metrics.api(api.name);
+    const counters = this.metrics.api(key);
     const startedAt = this.services.clock.monotonic();
-    metrics.requests++;
-    metrics.requestBytes += frame.length + 4;
     if (version < served.versions[0] || version > served.versions[1]) {
       if (api.key !== apiVersions.key) {
         throw new MalformedFrame(
           `${api.name} version ${version} is not served (${served.versions[0]} to ${served.versions[1]} are)`,
         );
       }
+      counters.failed(ErrorCode.UNSUPPORTED_VERSION);
       return { answer: unsupportedApiVersions(frame, served), pipelines: false };
     }
     const reader = new Reader(frame);
@@ -66,9 +60,12 @@ export class RequestDispatcher implements Dispatcher {
       },
     };
     const finish = (response: object | null): Answer => {
-      const answer = response === null ? null : encodeResponse(api, version, header.correlationId, response);
-      if (answer !== null) { for (const chunk of answer) metrics.responseBytes += chunk.length; }
-      metrics.totalTimeMs += this.services.clock.monotonic() - startedAt;
+      const answer = response === null
+        ? null
+        : encodeResponse(api, version, header.correlationId, response as never);
+      let responseBytes = 0;
+      for (const chunk of answer ?? []) responseBytes += chunk.length;
+      counters.answered(frame.length + 4, responseBytes, this.services.clock.monotonic() - startedAt);
       return answer;
     };
     const response = served.handler(request, context);
@@ -82,7 +79,7 @@ export class RequestDispatcher implements Dispatcher {
 /** Error 35 with the range that is served (KIP-511); the header's first eight bytes are the same in all versions. */
 function unsupportedApiVersions(frame: Uint8Array, served: Served): Answer {
   const correlationId = new Reader(frame, 4).int32();
-  return encodeResponse(served.api, 0, correlationId, {
+  return encodeResponse(apiVersions, 0, correlationId, {
     errorCode: ErrorCode.UNSUPPORTED_VERSION,
     apiKeys: [{ apiKey: apiVersions.key, minVersion: served.versions[0], maxVersion: served.versions[1] }],
   });

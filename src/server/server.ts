@@ -1,6 +1,7 @@
 /** The listeners and their connections: accepts, bounds, sweeps out idle connections, and stops in order. */
 import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import { Connection, type ConnectionLimits, type Dispatcher } from "./connection.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
 
@@ -20,14 +21,7 @@ export interface ServerOptions {
   readonly clock: Clock;
   /** Told of each connection's end that was not the client's doing. */
   readonly onRefused: (remote: string, listenerName: string, reason: string) => void;
-  readonly metrics: ConnectionMetrics;
-}
-
-/** Plain counters, read when somebody asks. */
-export interface ConnectionMetrics {
-  connectionsOpened: number;
-  connectionsClosed: number;
-  malformedFrames: number;
+  readonly metrics: Metrics;
 }
 
 /** How often idle connections are looked for, at most. */
@@ -37,10 +31,14 @@ export class Server {
   private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
   private readonly connections = new Set<Connection>();
   private readonly serving = new Set<Promise<void>>();
-  private sweep: number | undefined;
+  private sweep: ReturnType<typeof setInterval> | undefined;
   private stopping = false;
 
   constructor(private readonly options: ServerOptions) {}
+
+  get metrics(): Metrics {
+    return this.options.metrics;
+  }
 
   get connectionCount(): number {
     return this.connections.size;
@@ -137,9 +135,15 @@ export class Server {
     for (const { listener } of this.listeners) listener.close();
   }
 
+  /** Lets go of everything at once, for a start that failed. */
+  close(): void {
+    this.stopAccepting();
+    for (const connection of this.connections) connection.close();
+  }
+
   /** Sends what was answered, waiting no longer than `waitMs`, and closes every connection. */
   async closeConnections(waitMs: number): Promise<void> {
-    let timer: number | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, waitMs));
     await Promise.race([Promise.all([...this.connections].map((c) => c.flushed())), patience]);
     clearTimeout(timer);

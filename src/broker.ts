@@ -1,0 +1,272 @@
+/**
+ * The composition root: the only file that constructs everything, and the API for those who embed a broker. What is
+ * built first is closed last.
+ */
+import { systemClock } from "./base/clock.ts";
+import { StartupError } from "./base/startup_error.ts";
+import { ErrorCode } from "./codec/errors.ts";
+import { ZERO_UUID } from "./codec/uuid.ts";
+import { Cluster } from "./cluster/cluster.ts";
+import type { BrokerImage } from "./cluster/image.ts";
+import { ProducerIds } from "./cluster/producer_ids.ts";
+import { SqliteStore } from "./cluster/sqlite.ts";
+import type { RunningBroker } from "./cli/start.ts";
+import type { BrokerConfig } from "./config/broker_config.ts";
+import { advertisedPort, hostPort, type Listener } from "./config/listeners.ts";
+import type { LoadedConfig } from "./config/load.ts";
+import { GroupService } from "./coordinators/groups/service.ts";
+import type { GroupsConfig } from "./coordinators/groups/types.ts";
+import { systemTimers } from "./coordinators/shard.ts";
+import { registry } from "./handlers/all.ts";
+import type { Services } from "./handlers/context.ts";
+import { type Logger, WarningLimiter } from "./observe/logging.ts";
+import { Metrics } from "./observe/metrics.ts";
+import { FetchSessions } from "./replication/fetch_sessions.ts";
+import { HeldRequests } from "./replication/held_requests.ts";
+import { InternalLog } from "./replication/internal_log.ts";
+import { PartitionHost } from "./replication/partition_host.ts";
+import { Replicas } from "./replication/replicas.ts";
+import type { ConnectionLimits } from "./server/connection.ts";
+import { RequestDispatcher } from "./server/dispatch.ts";
+import { MemoryBudget } from "./server/memory_budget.ts";
+import { Server } from "./server/server.ts";
+import { DataDirectoryError } from "./storage/data_directory.ts";
+import { realFiles } from "./storage/files_real.ts";
+import { defaultLogConfig } from "./storage/log_config.ts";
+import { LogManager } from "./storage/log_manager.ts";
+
+/** How often the logs are looked after: flushes by time, retention, checkpoints. */
+const UPKEEP_EVERY_MS = 1000;
+/** How long a stop waits for clients to take the answers that they have been given. */
+const STOP_PATIENCE_MS = 2000;
+/** Unsent answers of one connection beyond which it is not read. */
+const MAX_UNSENT_BYTES = 8 * 1024 * 1024;
+/** Produce requests of one connection whose acknowledgement is out. */
+const MAX_PIPELINED = 64;
+
+const OFFSETS_TOPIC = "__consumer_offsets";
+
+/** Starts a broker; resolves when it answers. Throws {@link StartupError} when something outside is in the way. */
+export async function startBroker(loaded: LoadedConfig, log: Logger): Promise<RunningBroker> {
+  /** What has been opened, so that a start that fails closes it again. */
+  const opened: (() => Promise<void> | void)[] = [];
+  try {
+    return await start(loaded, log, opened);
+  } catch (error) {
+    for (const close of opened.reverse()) await close();
+    throw error instanceof DataDirectoryError ? new StartupError(error.message, { cause: error }) : error;
+  }
+}
+
+async function start(
+  loaded: LoadedConfig,
+  log: Logger,
+  opened: (() => Promise<void> | void)[],
+): Promise<RunningBroker> {
+  const { config } = loaded;
+  const clock = systemClock;
+  const nodeId = config.get("node.id");
+  const warn = (text: string) => log.warn("{text}", { text });
+
+  const server = new Server({
+    limits: connectionLimits(config),
+    maxConnections: config.get("max.connections"),
+    maxIdleMs: config.get("connections.max.idle.ms"),
+    budget: new MemoryBudget(bound(config.get("queued.max.request.bytes"))),
+    clock,
+    onRefused: refusals(log),
+    metrics: new Metrics(),
+  });
+  opened.push(() => server.close());
+  // First of all, so that a port that is taken is told at once, before anything is written.
+  const addresses = bindAll(server, loaded.listeners);
+
+  const logs = await LogManager.open({
+    files: realFiles,
+    directory: dataDirectory(loaded),
+    clusterId: null,
+    nodeId,
+    clock,
+    configOf: () => defaultLogConfig,
+    onWarning: warn,
+    retentionCheckIntervalMs: config.get("log.retention.check.interval.ms"),
+    checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),
+  });
+  opened.push(() => logs.close());
+  const store = SqliteStore.open(dataDirectory(loaded));
+  opened.push(() => store.close());
+  const self: BrokerImage = { id: nodeId, rack: config.get("broker.rack"), endpoints: addresses.endpoints };
+  const cluster = await Cluster.open({
+    store,
+    nodeId,
+    brokers: [self],
+    config,
+    clusterId: logs.meta.clusterId,
+    report: warn,
+  });
+  opened.push(() => cluster.close());
+
+  const replicas = new Replicas();
+  const host = new PartitionHost({ logs, cluster, replicas, config, report: warn });
+  const producerIds = new ProducerIds(store);
+  await host.takeOver(producerIds);
+
+  const groups = groupService(config, cluster, replicas, warn);
+  cluster.onChange((change) => {
+    host.apply(change);
+    if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
+  });
+  for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
+    // An empty one has nothing to load, and costs an open file.
+    if (partition !== undefined && partition.highWatermark > 0) groups.open(partition.index);
+  }
+
+  const held = new HeldRequests();
+  const services: Services = {
+    config,
+    clock,
+    cluster,
+    replicas,
+    groups,
+    producerIds,
+    fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
+    held,
+    ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
+  };
+  server.start(new RequestDispatcher(registry, services, server.metrics));
+
+  const upkeep = every(UPKEEP_EVERY_MS, () => logs.tick(clock.now()), warn);
+  return {
+    clusterId: cluster.image.clusterId,
+    addresses: addresses.bound,
+    async stop() {
+      server.stopAccepting();
+      groups.close();
+      held.endAll();
+      await server.closeConnections(STOP_PATIENCE_MS);
+      await upkeep.stop();
+      await cluster.close();
+      await logs.close();
+      await store.close();
+    },
+  };
+}
+
+/** The one data directory. */
+function dataDirectory({ dataDirs }: LoadedConfig): string {
+  if (dataDirs.length === 1) return dataDirs[0];
+  throw new StartupError(
+    `Cannot use ${dataDirs.length} data directories (log.dirs=${
+      dataDirs.join(",")
+    }): only one is supported yet. ` +
+      "Name one with --data DIR.",
+  );
+}
+
+function connectionLimits(config: BrokerConfig): ConnectionLimits {
+  return {
+    maxFrameBytes: config.get("socket.request.max.bytes"),
+    maxUnsentBytes: MAX_UNSENT_BYTES,
+    maxPipelined: MAX_PIPELINED,
+  };
+}
+
+/** Kafka's -1 is "no limit". */
+function bound(value: number): number {
+  return value < 0 ? Infinity : value;
+}
+
+/** Warns of clients that had to be cut off, with their address, but not as often as they come. */
+function refusals(log: Logger) {
+  const limiter = new WarningLimiter(log, systemClock);
+  return (remote: string, listenerName: string, reason: string) =>
+    limiter.warn("refused", `Closed the connection of ${remote} on ${listenerName}: ${reason}`);
+}
+
+interface Addresses {
+  readonly bound: string[];
+  readonly endpoints: Map<string, { host: string; port: number }>;
+}
+
+/** Binds every address; those of one listener that asked for any port share the one that the first was given. */
+function bindAll(server: Server, listeners: readonly Listener[]): Addresses {
+  const bound: string[] = [];
+  const endpoints = new Map<string, { host: string; port: number }>();
+  const chosen = new Map<string, number>();
+  for (const listener of listeners) {
+    const { name, host } = listener;
+    const port = server.listen({ listenerName: name, host, port: listener.port || (chosen.get(name) ?? 0) });
+    chosen.set(name, port);
+    bound.push(hostPort(host, port));
+    if (!endpoints.has(name)) {
+      endpoints.set(name, { host: listener.advertisedHost, port: advertisedPort(listener, port) });
+    }
+  }
+  return { bound, endpoints };
+}
+
+/** Makes the offsets topic where it does not exist; the error code is for clients, NONE when it is there. */
+async function ensureOffsetsTopic(cluster: Cluster): Promise<number> {
+  if (cluster.image.topics.has(OFFSETS_TOPIC)) return ErrorCode.NONE;
+  const [{ errorCode }] = await cluster.autoCreateTopics([OFFSETS_TOPIC]);
+  return errorCode === ErrorCode.NONE ? ErrorCode.NONE : ErrorCode.COORDINATOR_NOT_AVAILABLE;
+}
+
+function groupService(
+  config: BrokerConfig,
+  cluster: Cluster,
+  replicas: Replicas,
+  report: (problem: string) => void,
+): GroupService {
+  const logOf = (partition: number) => {
+    const hosted = replicas.get(OFFSETS_TOPIC, partition);
+    return hosted === undefined ? ErrorCode.COORDINATOR_NOT_AVAILABLE : new InternalLog(hosted);
+  };
+  return new GroupService({
+    config: groupsConfig(config),
+    clock: systemClock,
+    timers: systemTimers,
+    randomUuid: () => crypto.randomUUID(),
+    partitionCount: () =>
+      cluster.image.topics.get(OFFSETS_TOPIC)?.partitions.length ??
+        config.get("offsets.topic.num.partitions"),
+    ensureShard: (partition) => {
+      if (cluster.image.topics.has(OFFSETS_TOPIC)) return logOf(partition);
+      return ensureOffsetsTopic(cluster).then((error) => error === ErrorCode.NONE ? logOf(partition) : error);
+    },
+    report,
+  });
+}
+
+function groupsConfig(config: BrokerConfig): GroupsConfig {
+  return {
+    groupMinSessionTimeoutMs: config.get("group.min.session.timeout.ms"),
+    groupMaxSessionTimeoutMs: config.get("group.max.session.timeout.ms"),
+    groupMaxSize: config.get("group.max.size"),
+    groupInitialRebalanceDelayMs: config.get("group.initial.rebalance.delay.ms"),
+    offsetMetadataMaxBytes: config.get("offset.metadata.max.bytes"),
+    offsetsRetentionMs: config.get("offsets.retention.minutes") * 60_000,
+    offsetsRetentionCheckIntervalMs: config.get("offsets.retention.check.interval.ms"),
+  };
+}
+
+/** A random integer from 0 up to, not including, `bound`. */
+function randomBelow(bound: number): number {
+  return Math.floor(Math.random() * bound);
+}
+
+/** Runs `work` again and again, never twice at a time; a failure is told and does not end it. */
+function every(ms: number, work: () => Promise<void>, report: (problem: string) => void) {
+  let running: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    running ??= work().catch((error) => report(`upkeep failed: ${error?.stack ?? error}`)).finally(() =>
+      running = null
+    );
+  }, ms);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/** The handlers that this broker serves, each with its declaration. A new API gets a line here. */
+import { apiVersions } from "../codec/messages/api_versions.ts";
+import { createPartitions } from "../codec/messages/create_partitions.ts";
+import { createTopics } from "../codec/messages/create_topics.ts";
+import { deleteGroups } from "../codec/messages/delete_groups.ts";
+import { deleteTopics } from "../codec/messages/delete_topics.ts";
+import { describeCluster } from "../codec/messages/describe_cluster.ts";
+import { describeConfigs } from "../codec/messages/describe_configs.ts";
+import { describeGroups } from "../codec/messages/describe_groups.ts";
+import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
+import { fetch } from "../codec/messages/fetch.ts";
+import { findCoordinator } from "../codec/messages/find_coordinator.ts";
+import { heartbeat } from "../codec/messages/heartbeat.ts";
+import { initProducerId } from "../codec/messages/init_producer_id.ts";
+import { joinGroup } from "../codec/messages/join_group.ts";
+import { leaveGroup } from "../codec/messages/leave_group.ts";
+import { listGroups } from "../codec/messages/list_groups.ts";
+import { listOffsets } from "../codec/messages/list_offsets.ts";
+import { metadata } from "../codec/messages/metadata.ts";
+import { offsetCommit } from "../codec/messages/offset_commit.ts";
+import { offsetDelete } from "../codec/messages/offset_delete.ts";
+import { offsetFetch } from "../codec/messages/offset_fetch.ts";
+import { offsetForLeaderEpoch } from "../codec/messages/offset_for_leader_epoch.ts";
+import { produce } from "../codec/messages/produce.ts";
+import { syncGroup } from "../codec/messages/sync_group.ts";
+import { apiVersionsHandler } from "./api_versions.ts";
+import { createPartitionsHandler } from "./create_partitions.ts";
+import { createTopicsHandler } from "./create_topics.ts";
+import { deleteGroupsHandler } from "./delete_groups.ts";
+import { deleteTopicsHandler } from "./delete_topics.ts";
+import { describeClusterHandler } from "./describe_cluster.ts";
+import { describeConfigsHandler } from "./describe_configs.ts";
+import { describeGroupsHandler } from "./describe_groups.ts";
+import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
+import { fetchHandler } from "./fetch.ts";
+import { findCoordinatorHandler } from "./find_coordinator.ts";
+import { heartbeatHandler } from "./heartbeat.ts";
+import { initProducerIdHandler } from "./init_producer_id.ts";
+import { joinGroupHandler } from "./join_group.ts";
+import { leaveGroupHandler } from "./leave_group.ts";
+import { listGroupsHandler } from "./list_groups.ts";
+import { listOffsetsHandler } from "./list_offsets.ts";
+import { metadataHandler } from "./metadata.ts";
+import { offsetCommitHandler } from "./offset_commit.ts";
+import { offsetDeleteHandler } from "./offset_delete.ts";
+import { offsetFetchHandler } from "./offset_fetch.ts";
+import { offsetForLeaderEpochHandler } from "./offset_for_leader_epoch.ts";
+import { produceHandler } from "./produce.ts";
+import { Registry, serve } from "./registry.ts";
+import { syncGroupHandler } from "./sync_group.ts";
+
+/** Every API that this broker serves, in the order of their keys. */
+export const registry: Registry = new Registry([
+  serve(produce, produceHandler),
+  serve(fetch, fetchHandler),
+  serve(listOffsets, listOffsetsHandler),
+  serve(metadata, metadataHandler),
+  serve(offsetCommit, offsetCommitHandler),
+  serve(offsetFetch, offsetFetchHandler),
+  serve(findCoordinator, findCoordinatorHandler),
+  serve(joinGroup, joinGroupHandler),
+  serve(heartbeat, heartbeatHandler),
+  serve(leaveGroup, leaveGroupHandler),
+  serve(syncGroup, syncGroupHandler),
+  serve(describeGroups, describeGroupsHandler),
+  serve(listGroups, listGroupsHandler),
+  serve(apiVersions, apiVersionsHandler(() => registry)),
+  serve(createTopics, createTopicsHandler),
+  serve(deleteTopics, deleteTopicsHandler),
+  serve(initProducerId, initProducerIdHandler),
+  serve(offsetForLeaderEpoch, offsetForLeaderEpochHandler),
+  serve(describeConfigs, describeConfigsHandler),
+  serve(createPartitions, createPartitionsHandler),
+  serve(deleteGroups, deleteGroupsHandler),
+  serve(offsetDelete, offsetDeleteHandler),
+  serve(describeCluster, describeClusterHandler),
+  serve(describeTopicPartitions, describeTopicPartitionsHandler),
+]);

@@ -1,0 +1,23 @@
+/** Creates topics. From version 5 the answer tells every setting that the topic has, with its source. */
+import { ErrorCode } from "../codec/errors.ts";
+import type { createTopics } from "../codec/messages/create_topics.ts";
+import { TopicSettings } from "../config/resource_settings.ts";
+import type { Handler } from "./context.ts";
+
+export const createTopicsHandler: Handler<typeof createTopics> = async (request, { services }) => {
+  const results = await services.cluster.createTopics(request.topics, request.validateOnly);
+  return {
+    topics: results.map((result) => ({
+      ...result,
+      configs: result.errorCode !== ErrorCode.NONE ? [] : new TopicSettings(result.configs, services.config)
+        .describe()
+        .map(({ name, value, readOnly, source, sensitive }) => ({
+          name,
+          value,
+          readOnly,
+          configSource: source,
+          isSensitive: sensitive,
+        })),
+    })),
+  };
+};

@@ -1,0 +1,117 @@
+/**
+ * Keeps the partitions that this broker hosts in step with the metadata: opens and makes logs for topics that exist,
+ * takes those away that do not, and hands topic settings on to the logs. The metadata is the truth; directories follow.
+ */
+import type { Cluster } from "../cluster/cluster.ts";
+import type { TopicImage } from "../cluster/image.ts";
+import type { ClusterChange } from "../cluster/image_changes.ts";
+import type { ProducerIds } from "../cluster/producer_ids.ts";
+import { ZERO_UUID } from "../codec/uuid.ts";
+import type { BrokerConfig } from "../config/broker_config.ts";
+import { TopicSettings } from "../config/resource_settings.ts";
+import type { Log } from "../storage/log.ts";
+import type { LogManager } from "../storage/log_manager.ts";
+import { logConfigOf } from "../storage/topic_log_config.ts";
+import { Partition } from "./partition.ts";
+import type { Replicas } from "./replicas.ts";
+
+export interface PartitionHostOptions {
+  readonly logs: LogManager;
+  readonly cluster: Cluster;
+  readonly replicas: Replicas;
+  readonly config: BrokerConfig;
+  readonly report: (problem: string) => void;
+}
+
+export class PartitionHost {
+  constructor(private readonly o: PartitionHostOptions) {}
+
+  /**
+   * At start: hosts every topic of the metadata. A data directory without metadata of ours was written by Kafka, or
+   * has lost its metadata file: its topics are adopted. Directories of topics that are gone are removed.
+   */
+  async takeOver(producerIds: ProducerIds): Promise<void> {
+    const { cluster, logs } = this.o;
+    if (cluster.isNew) await this.adopt(producerIds);
+    for (const log of [...logs.all()]) {
+      const topic = cluster.image.topics.get(log.topic);
+      if (topic === undefined || log.partition >= topic.partitions.length || !isSame(log, topic)) {
+        this.remove(log);
+      }
+    }
+    for (const topic of cluster.image.topics.values()) this.host(topic);
+  }
+
+  private async adopt(producerIds: ProducerIds): Promise<void> {
+    const byTopic = Map.groupBy(this.o.logs.all(), (log) => log.topic);
+    if (byTopic.size === 0) return;
+    let lastProducerId = -1;
+    const topics = [...byTopic].map(([name, logs]) => ({
+      name,
+      topicId: logs.find((log) => log.topicId !== ZERO_UUID)?.topicId ?? null,
+      partitions: logs.map((log) => {
+        for (const { producerId } of log.activeProducers()) {
+          lastProducerId = Math.max(lastProducerId, producerId);
+        }
+        return { partition: log.partition, leaderEpoch: log.leaderEpochAt(log.nextOffset) };
+      }),
+    }));
+    await this.o.cluster.adoptTopics(topics);
+    // An id that a producer of the former broker still uses must not be given to another.
+    if (lastProducerId >= 0) await producerIds.skipPast(lastProducerId);
+    this.o.report(`Took over ${topics.length} topics that were in the data directory already`);
+  }
+
+  /** Takes a change of the metadata over. */
+  apply(change: ClusterChange): void {
+    for (const topic of change.deleted) {
+      const partitions = this.o.replicas.ofTopic(topic.name);
+      this.o.replicas.removeTopic(topic.name);
+      for (const partition of partitions) if (partition !== undefined) this.remove(partition.log);
+    }
+    for (const topic of change.created) this.host(topic);
+    for (const { after } of change.changed) this.host(after);
+  }
+
+  /** Makes or opens what is not there yet, and brings the settings up to date. */
+  private host(topic: TopicImage): void {
+    const { replicas, config } = this.o;
+    const settings = new TopicSettings(topic.configs, config);
+    const logConfig = logConfigOf(settings, config.get("producer.id.expiration.ms"));
+    const minInsyncReplicas = settings.get("min.insync.replicas");
+    for (const { partition: index, leader, leaderEpoch, isr } of topic.partitions) {
+      let partition = replicas.get(topic.name, index);
+      if (partition === undefined) {
+        const log = this.openLog(topic, index);
+        if (log === null) continue;
+        partition = new Partition(log, topic.topicId, leader, leaderEpoch, isr);
+        replicas.add(partition);
+      }
+      partition.log.config = logConfig;
+      partition.minInsyncReplicas = minInsyncReplicas;
+    }
+  }
+
+  private openLog(topic: TopicImage, index: number): Log | null {
+    try {
+      return this.o.logs.get(topic.name, index) ?? this.o.logs.create(topic.name, index, topic.topicId);
+    } catch (error) {
+      // The topic exists all the same: its clients hear that this partition is not here.
+      this.o.report(`Cannot make the log of ${topic.name}-${index}: ${error}`);
+      return null;
+    }
+  }
+
+  private remove(log: Log): void {
+    try {
+      this.o.logs.remove(log.topic, log.partition);
+    } catch (error) {
+      this.o.report(`Cannot remove the log of ${log.topic}-${log.partition}: ${error}`);
+    }
+  }
+}
+
+/** Whether the directory belongs to this topic, and not to an earlier one of the same name. */
+function isSame(log: Log, topic: TopicImage): boolean {
+  return log.topicId === topic.topicId || log.topicId === ZERO_UUID;
+}

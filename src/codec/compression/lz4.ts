@@ -9,7 +9,7 @@
  */
 
 import { MalformedFrame } from "../malformed.ts";
-import { loadAddon } from "./addon.ts";
+import { loadAddon } from "../addon.ts";
 import { xxhash32 } from "./xxhash32.ts";
 
 const MAGIC = 0x184d2204;

@@ -10,7 +10,7 @@
 
 import { readInt32, writeInt32 } from "../big_endian.ts";
 import { MalformedFrame } from "../malformed.ts";
-import { loadAddon } from "./addon.ts";
+import { loadAddon } from "../addon.ts";
 
 const MAGIC = Uint8Array.of(0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00);
 const HEADER_BYTES = 16;

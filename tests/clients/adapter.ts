@@ -16,6 +16,7 @@ export type Feature =
   | "timestamps"
   | "from-timestamp"
   | "static-member"
+  | "next-gen"
   | "commit-per-poll";
 
 export type Verb =
@@ -42,8 +43,6 @@ export interface Client {
   install(): Promise<void>;
   /** What the library cannot do, and why. */
   unsupported: Partial<Record<Feature, string>>;
-  /** Group protocols beside the classic one that `member --group-protocol` takes. */
-  nextGenGroups?: boolean;
 }
 
 export type Flags = Record<string, string | number | boolean>;
@@ -208,6 +207,7 @@ function featuresOf(verb: Verb, flags: Flags): Feature[] {
   if (flags.timestampBase !== undefined) features.push("timestamps");
   if (flags.from !== undefined && flags.from !== "beginning") features.push("from-timestamp");
   if (flags.instanceId !== undefined) features.push("static-member");
+  if (flags.groupProtocol === "consumer") features.push("next-gen");
   return features;
 }
 

@@ -5,31 +5,42 @@
 
 import type { Client } from "./adapter.ts";
 import { installKcat, installPython } from "./install.ts";
+import { command as goCommand, install as installGo } from "./go/install.ts";
+import { command as nodeCommand, install as installNode } from "./node/install.ts";
 
-function python(id: string, script: string): Client {
+const classicOnly = "only the classic group protocol, not KIP-848's";
+
+function python(id: string, script: string, unsupported: Client["unsupported"] = {}): Client {
   return {
     id,
     command: [".cache/clients/python/bin/python", `tests/clients/python/${script}`],
     install: installPython,
-    unsupported: {},
+    unsupported,
   };
 }
 
+/** A Go library; all three are built by one install. */
+function go(id: Parameters<typeof goCommand>[0], unsupported: Client["unsupported"] = {}): Client {
+  return { id, command: goCommand(id), install: installGo, unsupported };
+}
+
+/** A Node library, by the name of its adapter. */
+function node(id: Parameters<typeof nodeCommand>[0], unsupported: Client["unsupported"] = {}): Client {
+  return { id, command: nodeCommand(id), install: installNode, unsupported };
+}
+
 /** Does what other clients lack. */
-export const reference: Client = {
-  ...python("confluent-kafka", "confluent_kafka_client.py"),
-  nextGenGroups: true,
-};
+export const reference = python("confluent-kafka", "confluent_kafka_client.py");
 
 const noAdmin = "kcat has no admin requests";
 
 export const clients: Client[] = [
   reference,
-  python("kafka-python", "kafka_python_client.py"),
-  {
-    ...python("aiokafka", "aiokafka_client.py"),
-    unsupported: { "delete-group": "its admin client has no DeleteGroups" },
-  },
+  python("kafka-python", "kafka_python_client.py", { "next-gen": classicOnly }),
+  python("aiokafka", "aiokafka_client.py", {
+    "delete-group": "its admin client has no DeleteGroups",
+    "next-gen": classicOnly,
+  }),
   {
     id: "kcat",
     command: ["bash", "tests/clients/kcat.sh"],
@@ -43,6 +54,16 @@ export const clients: Client[] = [
       "delete-group": noAdmin,
       "timestamps": "kcat cannot set a timestamp",
       "commit-per-poll": "kcat commits on a timer and when it leaves",
+      "next-gen": classicOnly,
     },
   },
+  go("franz-go"),
+  go("kafka-go", {
+    "idempotence": "kafka-go has no idempotent producer",
+    "static-member": "kafka-go has no static members",
+    "next-gen": classicOnly,
+  }),
+  go("sarama", { "next-gen": classicOnly }),
+  node("kafkajs", { "static-member": "kafkajs has no static members", "next-gen": classicOnly }),
+  node("platformatic"),
 ];

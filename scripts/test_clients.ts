@@ -37,7 +37,7 @@ async function main(names: string[]): Promise<number> {
   const broker = brokerFromEnv({ root, dataDir, logFile: join(logDir, "broker.log") });
   const adapters = new Adapters(root, broker.bootstrap, logDir);
   Deno.addSignalListener("SIGINT", async () => {
-    adapters.killAll();
+    await adapters.killAll();
     await broker.stop("SIGKILL");
     Deno.exit(130);
   });
@@ -57,7 +57,7 @@ async function main(names: string[]): Promise<number> {
   } catch (error) {
     report.failed("broker", "life", (error as Error).message);
   } finally {
-    adapters.killAll();
+    await adapters.killAll();
     await broker.stop("SIGTERM");
     await Deno.remove(dataDir, { recursive: true });
   }

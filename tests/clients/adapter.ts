@@ -60,14 +60,18 @@ export class NotSupported extends Error {
 }
 
 const unsupportedExit = 64;
-const verbTimeoutMs = 60_000;
 
 /** Starts adapters against one broker and keeps all their output under `logDir`. */
 export class Adapters {
   #sequence = 0;
-  #running = new Set<Deno.ChildProcess>();
+  #running = new Map<Running, Promise<void>>();
 
-  constructor(private root: string, private bootstrap: string, private logDir: string) {}
+  constructor(
+    private root: string,
+    private bootstrap: string,
+    private logDir: string,
+    private verbTimeoutMs = 60_000,
+  ) {}
 
   /** Runs a verb to its end and gives its lines. Throws NotSupported or AdapterFailure. */
   async run(client: Client, verb: Verb, flags: Flags = {}): Promise<Line[]> {
@@ -78,7 +82,7 @@ export class Adapters {
     try {
       await changes.until(
         () => running.exitCode !== null,
-        verbTimeoutMs,
+        this.verbTimeoutMs,
         () => `the end of ${running.title}`,
       );
     } catch (hang) {
@@ -107,17 +111,23 @@ export class Adapters {
       this.root,
       onLine,
     );
-    this.#running.add(running.child);
-    running.finished.then(async () => {
-      this.#running.delete(running.child);
-      await Deno.writeTextFile(join(this.logDir, `${number}-${client.id}-${verb}.log`), running.transcript());
-    });
+    const log = join(this.logDir, `${number}-${client.id}-${verb}.log`);
+    this.#running.set(
+      running,
+      running.finished.then(() => Deno.writeTextFile(log, running.transcript())).finally(() =>
+        this.#running.delete(running)
+      ),
+    );
     return running;
   }
 
-  /** Ends whatever still runs. */
-  killAll(): void {
-    for (const child of this.#running) child.kill("SIGKILL");
+  /** Ends whatever still runs, and waits until it is gone and logged. */
+  async killAll(): Promise<void> {
+    for (const running of this.#running.keys()) {
+      running.kill();
+      running.closeStdin();
+    }
+    await Promise.all(this.#running.values());
   }
 }
 
@@ -154,7 +164,12 @@ export class Running {
 
   /** Ends the process as a crash would. */
   kill(): void {
-    if (this.exitCode === null) this.child.kill("SIGKILL");
+    try {
+      this.child.kill("SIGKILL");
+    } catch (error) {
+      // Deno's word for a process that has ended by itself, which the caller will see from its exit code
+      if (!(error instanceof TypeError)) throw error;
+    }
   }
 
   /** An error for this process with the end of what it printed. */

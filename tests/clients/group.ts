@@ -13,7 +13,6 @@ import {
 } from "./adapter.ts";
 import { Changes } from "./waiting.ts";
 
-const waitTimeoutMs = 45_000;
 const leaveTimeoutMs = 20_000;
 
 /** One member: what it owns now, and what it was given but has not committed. */
@@ -27,6 +26,8 @@ export class Member {
 
 export class Group {
   readonly changes = new Changes();
+  /** How long each wait may take. */
+  waitTimeoutMs = 45_000;
   readonly seen = new Set<string>();
   #members: Member[] = [];
   #committed = new Map<number, Set<number>>();
@@ -62,7 +63,7 @@ export class Group {
       return condition();
     };
     try {
-      await this.changes.until(check, waitTimeoutMs, () => `${what}; ${this.describe()}`);
+      await this.changes.until(check, this.waitTimeoutMs, () => `${what}; ${this.describe()}`);
     } catch (error) {
       if (error instanceof AdapterFailure) throw error;
       const transcripts = this.#members.map((member) =>

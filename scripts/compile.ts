@@ -1,0 +1,45 @@
+/**
+ * `deno task compile`: Trackway as one native executable, dist/trackway, by `deno compile`. That needs denort, the part
+ * of Deno which runs a program appended to it; Deno fetches it from its download host, or takes it from DENORT_BIN.
+ * Where there is neither, `deno task pack` makes an executable out of the Deno that is installed.
+ */
+
+import { dirname, join } from "node:path";
+
+import { explainCompile } from "./lib/compile_failure.ts";
+import { run, runScript, ScriptError } from "./lib/run.ts";
+
+const root = dirname(import.meta.dirname!);
+const out = join(root, "dist/trackway");
+
+if (import.meta.main) await runScript("compile", compile);
+
+async function compile(): Promise<void> {
+  const denort = Deno.env.get("DENORT_BIN");
+  if (denort && !await isFile(denort)) throw new ScriptError(`DENORT_BIN names ${denort}, which is no file`);
+  // Everything is allowed because the addons need --allow-ffi, which is as good. Types are `deno task check`'s affair.
+  const args = ["compile", "--allow-all", "--no-check", "--output", out, "src/main.ts"];
+  const { code, stderr } = await run(Deno.execPath(), args, root);
+  if (code !== 0) throw new ScriptError(explainCompile(stderr, Deno.version.deno, denort));
+  await refuseOtherProgram();
+  console.log(`${out}: ${((await Deno.stat(out)).size / 1e6).toFixed(0)} MB, Deno ${Deno.version.deno}`);
+}
+
+/** `deno compile` appends to whatever DENORT_BIN names, and what comes of a wrong one is found out here, not by users. */
+async function refuseOtherProgram(): Promise<void> {
+  const { code, stdout } = await run(out, ["version"], root);
+  if (code === 0 && stdout.startsWith("Trackway ")) return;
+  await Deno.remove(out);
+  throw new ScriptError(
+    `Cannot run what was compiled: is DENORT_BIN really the denort of Deno ${Deno.version.deno}?`,
+  );
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(path)).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}

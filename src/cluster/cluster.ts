@@ -28,7 +28,6 @@ import { type BrokerImage, type MetadataImage, MutableImage, type TopicImage } f
 import { applyBatch, type ClusterChange } from "./image_changes.ts";
 import { internalTopicRequest, isInternalTopic } from "./internal_topics.ts";
 import { type Random, systemRandom } from "./placement.ts";
-import { ProducerIds } from "./producer_ids.ts";
 import {
   BROKER_CONFIG_PREFIX,
   CLUSTER_KEY,
@@ -90,16 +89,13 @@ export class Cluster {
 
   /** This broker's id. */
   readonly nodeId: number;
-  readonly producerIds: ProducerIds;
-  /** Whether the store was made by this start: only then can topics be adopted. */
-  readonly isNew: boolean;
+  #isNew: boolean;
 
   private constructor(options: ClusterOptions, listing: Listing, clusterId: string, isNew: boolean) {
     this.#options = options;
     this.#random = options.random ?? systemRandom;
     this.nodeId = options.nodeId;
-    this.producerIds = new ProducerIds(options.store);
-    this.isNew = isNew;
+    this.#isNew = isNew;
     this.#image = new MutableImage(clusterId, options.nodeId);
     for (const broker of options.brokers) this.#image.brokers.set(broker.id, broker);
     applyBatch(this.#image, { revision: listing.revision, put: listing.entries, delete: [] });
@@ -115,9 +111,11 @@ export class Cluster {
   static async open(options: ClusterOptions): Promise<Cluster> {
     const { store } = options;
     try {
-      const isNew = await claimClusterId(options);
+      await claimClusterId(options);
       const listing = await store.list("");
-      const clusterId = parseClusterRow(listing.entries.find(({ key }) => key === CLUSTER_KEY)!.value);
+      const { clusterId, isNew } = parseClusterRow(
+        listing.entries.find(({ key }) => key === CLUSTER_KEY)!.value,
+      );
       if (options.clusterId && options.clusterId !== clusterId) {
         throw new StartupError(
           `Cannot join cluster ${clusterId} of ${store.location}: meta.properties says ${options.clusterId}. ` +
@@ -138,6 +136,15 @@ export class Cluster {
   /** Changes under the reader's hands after an `await`; the values in it do not. */
   get image(): MetadataImage {
     return this.#image;
+  }
+
+  /**
+   * Whether the store knows nothing of topics yet, not even that there are none: directories that are there belong to
+   * topics to be adopted, not to topics that were deleted. True until the first change is stored, over restarts too, so
+   * that a crash before the adoption does not turn into the loss of the directories.
+   */
+  get isNew(): boolean {
+    return this.#isNew;
   }
 
   /** Calls `listener` with every change from now on. The function that comes back ends that. */
@@ -222,8 +229,9 @@ export class Cluster {
   }
 
   /**
-   * Takes over the topics of a data directory that another broker wrote. Only for a cluster that {@link isNew}. Unlike
-   * the methods above it rejects when the store fails, since a start that goes on without them would lose them.
+   * Takes over the topics of a data directory that another broker wrote. Only for a cluster that {@link isNew}; see to the
+   * producer ids first (`ProducerIds.skipPast`), since this happens once. Unlike the methods above it rejects when the
+   * store fails: a start that goes on without the topics would lose them.
    */
   async adoptTopics(topics: readonly AdoptableTopic[]): Promise<readonly TopicImage[]> {
     assert(this.isNew && this.#image.topics.size === 0, "topics can only be adopted by a new cluster");
@@ -284,7 +292,9 @@ export class Cluster {
   }
 
   /** False when one of the keys has changed; the image shows it then. */
-  async #commit(rows: ReadonlyMap<string, string | null>): Promise<boolean> {
+  async #commit(changes: ReadonlyMap<string, string | null>): Promise<boolean> {
+    const rows = new Map(changes);
+    if (this.#isNew) rows.set(CLUSTER_KEY, clusterRow({ clusterId: this.#image.clusterId, isNew: false }));
     const compare = [...rows.keys()].map((key) => ({ key, revision: this.#revisions.get(key) ?? ABSENT }));
     const put: { key: string; value: string }[] = [];
     const deleted: string[] = [];
@@ -294,8 +304,10 @@ export class Cluster {
     }
     const { ok, revision } = await this.#options.store.commit({ compare, put, delete: deleted });
     await this.#reached(revision);
-    if (ok) await this.#listenersDone;
-    return ok;
+    if (!ok) return false;
+    this.#isNew = false;
+    await this.#listenersDone;
+    return true;
   }
 
   /** One change at a time, so that each decides on an image that shows those before it. */
@@ -337,18 +349,17 @@ export class Cluster {
   }
 }
 
-/** Sees to it that the store has a cluster id; true when it had none. */
-async function claimClusterId({ store, clusterId, random = systemRandom }: ClusterOptions): Promise<boolean> {
+/** Sees to it that the store has a cluster id. */
+async function claimClusterId({ store, clusterId, random = systemRandom }: ClusterOptions): Promise<void> {
   const { entries } = await store.list(CLUSTER_KEY);
-  if (entries.some(({ key }) => key === CLUSTER_KEY)) return false;
+  if (entries.some(({ key }) => key === CLUSTER_KEY)) return;
   const id = clusterId ?? newUuid((bytes) => random.bytes(bytes.length));
-  // When this fails, another broker has just done it.
-  const { ok } = await store.commit({
+  // Where the comparison fails, another broker has just done it.
+  await store.commit({
     compare: [{ key: CLUSTER_KEY, revision: ABSENT }],
-    put: [{ key: CLUSTER_KEY, value: clusterRow(id) }],
+    put: [{ key: CLUSTER_KEY, value: clusterRow({ clusterId: id, isNew: true }) }],
     delete: [],
   });
-  return ok;
 }
 
 function topicRows(topics: readonly TopicImage[]): Map<string, string> {

@@ -22,7 +22,7 @@ export class ProducerIds {
     return this.#nextOfNewBlock();
   }
 
-  /** Never gives out `lastUsed` or an id below it: for data that came with producer ids from somewhere else. */
+  /** From when it resolves, no id up to `lastUsed` is given out: for data that came with producer ids from somewhere else. */
   async skipPast(lastUsed: number): Promise<void> {
     assert(Number.isSafeInteger(lastUsed), `producer id ${lastUsed}`);
     while (this.#claiming) await this.#claiming;

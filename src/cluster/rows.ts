@@ -3,7 +3,7 @@
  * or loading a thousand topics is a thousand rows, not ten thousand. Readers ignore fields that they do not know; what
  * writers leave out has its value right after creation.
  *
- *     cluster            {"id":"m796WXAnSTutbxoEochW_A"}
+ *     cluster            {"id":"m796WXAnSTutbxoEochW_A"}     with "new":true until the first change
  *     topic/<name>       {"id":"…","partitions":[{"leader":1,"leaderEpoch":0,"partitionEpoch":0,"replicas":[1],"isr":[1]}],"configs":{…}}
  *     config/broker/<id> {"log.cleaner.threads":"2"}     no id: for all brokers
  *     config/group/<id>  {"consumer.session.timeout.ms":"50000"}
@@ -24,14 +24,20 @@ export class CorruptRow extends Error {
   override name = "CorruptRow";
 }
 
-export function clusterRow(clusterId: string): string {
-  return JSON.stringify({ id: clusterId });
+/** The cluster's own row; for `isNew` see `Cluster.isNew`. */
+export interface ClusterRow {
+  readonly clusterId: string;
+  readonly isNew: boolean;
 }
 
-export function parseClusterRow(value: string): string {
-  const { id } = parseObject(CLUSTER_KEY, value);
+export function clusterRow({ clusterId, isNew }: ClusterRow): string {
+  return JSON.stringify({ id: clusterId, new: isNew ? true : undefined });
+}
+
+export function parseClusterRow(value: string): ClusterRow {
+  const { id, new: isNew } = parseObject(CLUSTER_KEY, value);
   if (typeof id !== "string" || id === "") throw corrupt(CLUSTER_KEY, "id is missing");
-  return id;
+  return { clusterId: id, isNew: isNew === true };
 }
 
 export function producerIdsRow(next: number): string {

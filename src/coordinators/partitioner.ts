@@ -14,6 +14,8 @@ export function javaStringHash(text: string): number {
 /** The partition, of `count`, of the internal topic that holds `key`. */
 export function coordinatorPartition(key: string, count: number): number {
   assert(count > 0, `an internal topic of ${count} partitions`);
-  // The sign bit is cleared, not the sign changed: that is how Kafka makes the hash positive.
-  return (javaStringHash(key) & 0x7fffffff) % count;
+  const hash = javaStringHash(key);
+  // Kafka takes the absolute value (producers, for their keys, clear the sign bit instead); the one number that has
+  // none in 32 bits counts as 0.
+  return hash === -0x80000000 ? 0 : Math.abs(hash) % count;
 }

@@ -93,10 +93,10 @@ export interface Harness {
   readonly logs: MemoryLog[];
   readonly service: GroupService;
   readonly problems: string[];
-  /** Turns the clock and lets everything that follows happen. */
+  /** Lets everything happen that can, turns the clock, and lets happen what follows. */
   advance(ms: number): Promise<void>;
-  /** A second service over the same logs, as after a crash. */
-  restarted(): Harness;
+  /** A second service over the same logs, as after a crash; the settings may have changed. */
+  restarted(config?: Partial<GroupsConfig>): Harness;
   shard(groupId: string): GroupShard;
 }
 
@@ -125,13 +125,14 @@ function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: 
     logs,
     service,
     problems,
-    advance(ms) {
+    async advance(ms) {
+      await settled();
       timers.advance(ms);
-      return settled();
+      await settled();
     },
-    restarted() {
+    restarted(changes) {
       service.close();
-      return over(logs, config, clock, ids);
+      return over(logs, { ...config, ...changes }, clock, ids);
     },
     // deno-lint-ignore no-explicit-any -- the shards are private to the service; tests look at their state
     shard: (groupId) => (service as any).shards.get(service.partitionOf(groupId)),

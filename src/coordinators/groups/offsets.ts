@@ -40,7 +40,7 @@ export function commitOffsets(turn: Turn, ticket: Ticket, request: CommitRequest
       }
       turn.logOffset(request.groupId, name, partitionIndex, {
         offset: partition.committedOffset,
-        leaderEpoch: Math.max(partition.committedLeaderEpoch, -1),
+        leaderEpoch: partition.committedLeaderEpoch,
         metadata,
         commitTimestamp: partition.commitTimestamp < 0 ? wallMs : partition.commitTimestamp,
         expireTimestamp,

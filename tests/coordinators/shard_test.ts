@@ -1,0 +1,306 @@
+/** The shard: loading, appending, committing, closing. The machine under it is the one of the groups. */
+import { assertEquals } from "@std/assert/equals";
+import { assert } from "@std/assert/assert";
+import { ManualClock } from "../../src/base/clock.ts";
+import { buildBatch } from "../../src/codec/batch.ts";
+import { ErrorCode } from "../../src/codec/errors.ts";
+import { ZERO_UUID } from "../../src/codec/uuid.ts";
+import { encodeFact } from "../../src/coordinators/groups/facts.ts";
+import { GroupService } from "../../src/coordinators/groups/service.ts";
+import { coordinatorError, type CoordinatorLog } from "../../src/coordinators/shard.ts";
+import { defaultConfig, harness, ManualTimers, MemoryLog, settled } from "./harness.ts";
+import {
+  commitRequest,
+  committed,
+  heartbeatRequest,
+  ifSettled,
+  joinAsNew,
+  joinRequest,
+  syncRequest,
+} from "./requests.ts";
+
+/** A service whose one log comes from `ensureShard`. */
+function serviceOver(ensureShard: () => CoordinatorLog | number | Promise<CoordinatorLog | number>) {
+  const clock = new ManualClock();
+  const problems: string[] = [];
+  const timers = new ManualTimers(clock);
+  let id = 1;
+  const service = new GroupService({
+    config: defaultConfig,
+    clock,
+    timers,
+    randomUuid: () => `${id++}`,
+    partitionCount: () => 1,
+    ensureShard,
+    report: (problem) => problems.push(problem),
+  });
+  return { service, problems, timers };
+}
+
+function errorOf(reply: { topics: readonly { partitions: readonly { errorCode: number }[] }[] }): number {
+  return reply.topics[0].partitions[0].errorCode;
+}
+
+Deno.test("a shard that is loading answers COORDINATOR_LOAD_IN_PROGRESS, and hears heartbeats", async () => {
+  const { promise, resolve } = Promise.withResolvers<CoordinatorLog>();
+  const { service } = serviceOver(() => promise);
+  const request = joinRequest("g", "");
+  assertEquals((await service.join(request)).errorCode, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
+  assertEquals((await service.describe(["g"], 5))[0].errorCode, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
+  assertEquals(
+    (await service.list({ statesFilter: [], typesFilter: [] })).errorCode,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+  );
+  const heartbeat = { groupId: "g", generationId: 1, memberId: "m", groupInstanceId: null };
+  assertEquals((await service.heartbeat(heartbeat)).errorCode, ErrorCode.NONE);
+  resolve(new MemoryLog());
+  await settled();
+  assertEquals((await service.join(request)).errorCode, ErrorCode.MEMBER_ID_REQUIRED);
+  service.close();
+});
+
+Deno.test("a log at hand is loaded before the first request is decided", async () => {
+  const { service } = serviceOver(() => new MemoryLog());
+  assertEquals((await service.join(joinRequest("g", ""))).errorCode, ErrorCode.MEMBER_ID_REQUIRED);
+  service.close();
+});
+
+Deno.test("a partition without a log is asked for anew by each request", async () => {
+  let log: CoordinatorLog | number = ErrorCode.NOT_COORDINATOR;
+  const { service } = serviceOver(() => log);
+  assertEquals((await service.join(joinRequest("g", ""))).errorCode, ErrorCode.NOT_COORDINATOR);
+  // A list is of the groups that this broker has; of those there are none.
+  assertEquals(await service.list({ statesFilter: [], typesFilter: [] }), { errorCode: 0, groups: [] });
+  log = new MemoryLog();
+  assertEquals((await service.join(joinRequest("g", ""))).errorCode, ErrorCode.MEMBER_ID_REQUIRED);
+  service.close();
+});
+
+Deno.test("a log that cannot be read is reported once and its groups get NOT_COORDINATOR", async () => {
+  let reads = 0;
+  const { service, problems } = serviceOver(() => ({
+    append: () => ({ errorCode: 0, offset: 0, committed: null }),
+    readAll() {
+      reads++;
+      return [new Uint8Array(100)];
+    },
+  }));
+  for (let i = 0; i < 3; i++) {
+    assertEquals((await service.join(joinRequest("g", ""))).errorCode, ErrorCode.NOT_COORDINATOR);
+  }
+  assertEquals([reads, problems.length], [1, 1]);
+  service.close();
+});
+
+Deno.test("a long log is loaded in slices, between which requests are refused", async () => {
+  const log = new MemoryLog();
+  const record = encodeFact({
+    type: "offsetCommit",
+    key: { group: "g", topic: "t", partition: 0 },
+    value: {
+      offset: 1,
+      leaderEpoch: -1,
+      metadata: "x".repeat(4000),
+      commitTimestamp: 1,
+      expireTimestamp: -1,
+      topicId: ZERO_UUID,
+    },
+  });
+  for (let i = 0; i < 300; i++) log.append(Array.from({ length: 10 }, () => record), 1);
+  const { service, timers } = serviceOver(() => log);
+  const refused = await service.fetchOffsets({ groupId: "g", topics: null });
+  assertEquals(refused.errorCode, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
+  for (let i = 0; i < 3; i++) {
+    timers.advance(0);
+    await settled();
+  }
+  assertEquals(await committed(service, "g"), { "t:0": 1 });
+  service.close();
+});
+
+Deno.test("a failed append gives its request the error and leaves no trace", async () => {
+  const h = harness();
+  const [log] = h.logs;
+  log.failWith = ErrorCode.NOT_ENOUGH_REPLICAS;
+  assertEquals((await h.service.join(joinRequest("g", ""))).errorCode, ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  assertEquals(
+    errorOf(await h.service.commitOffsets(commitRequest("g", { "t:0": 5 }))),
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+  );
+  assertEquals((await h.service.describe(["g"], 5))[0].groupState, "Dead");
+  log.failWith = ErrorCode.NONE;
+  assertEquals(await committed(h.service, "g"), {});
+  assertEquals(log.batches.length, 0);
+  h.service.close();
+});
+
+Deno.test("errors of the log are mapped as Kafka maps them", () => {
+  const { COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR } = ErrorCode;
+  const expected: [error: number, told: number][] = [
+    [ErrorCode.NETWORK_EXCEPTION, COORDINATOR_NOT_AVAILABLE],
+    [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, COORDINATOR_NOT_AVAILABLE],
+    [ErrorCode.NOT_ENOUGH_REPLICAS, COORDINATOR_NOT_AVAILABLE],
+    [ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, COORDINATOR_NOT_AVAILABLE],
+    [ErrorCode.REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE],
+    [ErrorCode.NOT_LEADER_OR_FOLLOWER, NOT_COORDINATOR],
+    [ErrorCode.KAFKA_STORAGE_ERROR, NOT_COORDINATOR],
+    [ErrorCode.MESSAGE_TOO_LARGE, UNKNOWN_SERVER_ERROR],
+    [ErrorCode.RECORD_LIST_TOO_LARGE, UNKNOWN_SERVER_ERROR],
+    [ErrorCode.INVALID_FETCH_SIZE, UNKNOWN_SERVER_ERROR],
+    [ErrorCode.COORDINATOR_NOT_AVAILABLE, COORDINATOR_NOT_AVAILABLE],
+  ];
+  for (const [error, told] of expected) assertEquals(coordinatorError(error), told, `${error}`);
+});
+
+Deno.test("followers stay held when the leader's assignment cannot be logged, and get it when it can", async () => {
+  const h = harness();
+  const joining = joinAsNew(h.service, "g");
+  await settled();
+  const other = joinAsNew(h.service, "g");
+  await h.advance(0);
+  const [a, b] = [await joining, await other];
+  const waiting = h.service.sync(syncRequest("g", b));
+  const assignments = { [a.memberId]: "A", [b.memberId]: "B" };
+  h.logs[0].failWith = ErrorCode.NOT_LEADER_OR_FOLLOWER;
+  const refused = await h.service.sync(syncRequest("g", a, assignments));
+  assertEquals(refused.errorCode, ErrorCode.NOT_COORDINATOR);
+  assertEquals(await ifSettled(waiting), "held");
+  h.logs[0].failWith = ErrorCode.NONE;
+  assertEquals((await h.service.sync(syncRequest("g", a, assignments))).errorCode, ErrorCode.NONE);
+  assertEquals(new TextDecoder().decode((await waiting).assignment), "B");
+  h.service.close();
+});
+
+Deno.test("a reply waits until its facts, and all before them, are committed", async () => {
+  const h = harness();
+  h.logs[0].isReplicated = true;
+  const commit = h.service.commitOffsets(commitRequest("g", { "t:0": 5 }));
+  const read = h.service.fetchOffsets({ groupId: "g", topics: null });
+  assertEquals(await ifSettled(commit), "held");
+  // The offset could still be taken back, so nobody is told of it.
+  assertEquals(await ifSettled(read), "held");
+  h.logs[0].commit();
+  assertEquals(errorOf(await commit), ErrorCode.NONE);
+  assertEquals((await read).topics[0].partitions[0].committedOffset, 5);
+  assertEquals(await committed(h.service, "g"), { "t:0": 5 });
+  h.service.close();
+});
+
+Deno.test("a commit that fails after the append gives the error to those who waited", async () => {
+  const h = harness();
+  h.logs[0].isReplicated = true;
+  const commit = h.service.commitOffsets(commitRequest("g", { "t:0": 5 }));
+  h.logs[0].commit(ErrorCode.REQUEST_TIMED_OUT);
+  assertEquals(errorOf(await commit), ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  h.service.close();
+});
+
+Deno.test("resigning answers what is held with NOT_COORDINATOR, and the partition is loaded anew when asked", async () => {
+  const h = harness();
+  await h.service.commitOffsets(commitRequest("g", { "t:0": 5 }));
+  const held = joinAsNew(h.service, "g");
+  await settled();
+  assertEquals(h.service.heldRequests, 1);
+  h.service.resign(0);
+  assertEquals((await held).errorCode, ErrorCode.NOT_COORDINATOR);
+  assertEquals(h.timers.count, 0);
+  assertEquals(await committed(h.service, "g"), { "t:0": 5 });
+  h.service.close();
+});
+
+Deno.test("closing answers held joins, syncs and uncommitted commits, and refuses what comes later", async () => {
+  const h = harness();
+  const joining = joinAsNew(h.service, "g");
+  await settled();
+  const other = joinAsNew(h.service, "g");
+  await h.advance(0);
+  const [, b] = [await joining, await other];
+  const sync = h.service.sync(syncRequest("g", b));
+  const join = joinAsNew(h.service, "other");
+  await settled();
+  h.logs[0].isReplicated = true;
+  const commit = h.service.commitOffsets(commitRequest("third", { "t:0": 5 }));
+  h.service.close();
+  assertEquals((await sync).errorCode, ErrorCode.NOT_COORDINATOR);
+  assertEquals((await join).errorCode, ErrorCode.NOT_COORDINATOR);
+  assertEquals(errorOf(await commit), ErrorCode.NOT_COORDINATOR);
+  assertEquals(h.timers.count, 0);
+  const late = await h.service.join(joinRequest("g", ""));
+  assertEquals(late.errorCode, ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  assertEquals(
+    (await h.service.list({ statesFilter: [], typesFilter: [] })).errorCode,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+  );
+  // What the log commits now has nobody to tell.
+  h.logs[0].commit();
+  await settled();
+});
+
+Deno.test("a shard has one timer, however many groups and members it has", async () => {
+  const h = harness();
+  for (let i = 0; i < 20; i++) {
+    const joining = joinAsNew(h.service, `g${i}`);
+    await h.advance(0);
+    const joined = await joining;
+    await h.service.sync(syncRequest(`g${i}`, joined, { [joined.memberId]: "A" }));
+    await h.service.heartbeat(heartbeatRequest(`g${i}`, joined));
+    assertEquals(h.timers.count, 1);
+  }
+  h.service.close();
+});
+
+Deno.test("a deadline whose facts cannot be appended is tried again", async () => {
+  const h = harness();
+  const joining = joinAsNew(h.service, "g");
+  await h.advance(0);
+  const joined = await joining;
+  await h.service.sync(syncRequest("g", joined, { [joined.memberId]: "A" }));
+  h.logs[0].failWith = ErrorCode.NOT_ENOUGH_REPLICAS;
+  await h.advance(12_000);
+  assertEquals((await h.service.describe(["g"], 5))[0].groupState, "Stable");
+  assert(h.problems.length >= 2 && h.problems.length <= 6, `${h.problems.length} attempts in 2 s`);
+  h.logs[0].failWith = ErrorCode.NONE;
+  await h.advance(500);
+  assertEquals((await h.service.describe(["g"], 5))[0].groupState, "Empty");
+  h.service.close();
+});
+
+Deno.test("records of a transaction count from its commit marker on", async () => {
+  const fact = (partition: number) => {
+    const { key, value } = encodeFact({
+      type: "offsetCommit",
+      key: { group: "g", topic: "t", partition },
+      value: {
+        offset: 7,
+        leaderEpoch: -1,
+        metadata: "",
+        commitTimestamp: 1,
+        expireTimestamp: -1,
+        topicId: ZERO_UUID,
+      },
+    });
+    return { key, value, timestamp: 1 };
+  };
+  const marker = (commit: boolean) => ({
+    key: new Uint8Array([0, 0, 0, commit ? 1 : 0]),
+    value: new Uint8Array([0, 0, 0, 0, 0, 0]),
+    timestamp: 1,
+  });
+  const log = new MemoryLog();
+  const transactional = (producerId: number, isControl = false) => ({
+    producerId,
+    producerEpoch: 0,
+    baseSequence: isControl ? -1 : 0,
+    isTransactional: true,
+    isControl,
+    baseOffset: log.nextOffset++,
+  });
+  log.batches.push(buildBatch([fact(0)], transactional(1)));
+  log.batches.push(buildBatch([fact(1)], transactional(2)));
+  log.batches.push(buildBatch([fact(2)], transactional(3)));
+  log.batches.push(buildBatch([marker(true)], transactional(1, true)));
+  log.batches.push(buildBatch([marker(false)], transactional(2, true)));
+  const { service } = serviceOver(() => log);
+  assertEquals(await committed(service, "g"), { "t:0": 7 });
+  service.close();
+});

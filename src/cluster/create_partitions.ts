@@ -37,10 +37,11 @@ export function planCreatePartitions(
   topics: readonly GrowingTopic[],
   random: Random,
 ): CreatePartitionsPlan {
-  const tooMany = addedPartitions(image, topics) > MAX_NEW_PARTITIONS_PER_REQUEST;
+  const byName = Map.groupBy(topics, (topic) => topic.name);
+  const tooMany = addedPartitions(image, byName) > MAX_NEW_PARTITIONS_PER_REQUEST;
   const results: CreatePartitionsResult[] = [];
   const changed: TopicImage[] = [];
-  for (const [name, [topic, ...duplicates]] of Map.groupBy(topics, (topic) => topic.name)) {
+  for (const [name, [topic, ...duplicates]] of byName) {
     if (tooMany) {
       const text = `A request may create at most ${MAX_NEW_PARTITIONS_PER_REQUEST} partitions`;
       results.push(refuse(name, ErrorCode.POLICY_VIOLATION, text));
@@ -62,11 +63,15 @@ function refuse(name: string, errorCode: number, errorMessage: string | null): C
   return { name, errorCode, errorMessage };
 }
 
-function addedPartitions(image: MetadataImage, topics: readonly GrowingTopic[]): number {
+/** Without topics that come twice: they are refused and do not take up room. */
+function addedPartitions(
+  image: MetadataImage,
+  byName: ReadonlyMap<string, readonly GrowingTopic[]>,
+): number {
   let total = 0;
-  for (const { name, count } of topics) {
+  for (const [name, [{ count }, ...duplicates]] of byName) {
     const existing = image.topics.get(name)?.partitions.length;
-    if (existing !== undefined) total += Math.max(0, count - existing);
+    if (existing !== undefined && duplicates.length === 0) total += Math.max(0, count - existing);
   }
   return total;
 }

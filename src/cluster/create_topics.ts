@@ -64,7 +64,7 @@ export function planCreateTopics(
   context: CreateTopicsContext,
 ): CreateTopicsPlan {
   const byName = Map.groupBy(topics, (topic) => topic.name);
-  const tooMany = requestedPartitions(topics, context) > MAX_NEW_PARTITIONS_PER_REQUEST;
+  const tooMany = requestedPartitions(byName, context) > MAX_NEW_PARTITIONS_PER_REQUEST;
   const results: CreateTopicResult[] = [];
   const created: TopicImage[] = [];
   for (const [name, [topic, ...duplicates]] of byName) {
@@ -116,9 +116,14 @@ function refuse(errorCode: number, errorMessage: string): Refusal {
   return { errorCode, errorMessage };
 }
 
-function requestedPartitions(topics: readonly CreatableTopic[], context: CreateTopicsContext): number {
+/** Without topics that are refused for what the request alone shows: they do not take up room. */
+function requestedPartitions(
+  byName: ReadonlyMap<string, readonly CreatableTopic[]>,
+  context: CreateTopicsContext,
+): number {
   let total = 0;
-  for (const { numPartitions, assignments } of topics) {
+  for (const [name, [{ numPartitions, assignments }, ...duplicates]] of byName) {
+    if (duplicates.length > 0 || name === CLUSTER_METADATA_TOPIC) continue;
     if (assignments.length > 0) total += assignments.length;
     else total += numPartitions === -1 ? context.defaultPartitions : Math.max(0, numPartitions);
   }

@@ -51,6 +51,8 @@ Deno.test("planCreatePartitions() answers once, with INVALID_REQUEST, to a name 
 
 Deno.test("planCreatePartitions() refuses a whole request that adds more than 10,000 partitions", () => {
   assertEquals(codesOf(to("p1", 6000), to("p2", 6000)), ["p1 POLICY_VIOLATION", "p2 POLICY_VIOLATION"]);
+  // A topic that comes twice does not count.
+  assertEquals(codesOf(to("p1", 20_000), to("p1", 3), to("p2", 3)), ["p1 INVALID_REQUEST", "p2 NONE"]);
 });
 
 Deno.test("planCreatePartitions() leaves the partitions that were there as they are and numbers the new ones on", () => {

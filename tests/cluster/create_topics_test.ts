@@ -145,6 +145,13 @@ Deno.test("planCreateTopics() refuses a whole request of more than 10,000 partit
     "a b POLICY_VIOLATION",
     "a1 POLICY_VIOLATION",
   ]);
+  // Topics that are refused by name alone do not count.
+  const huge = (name: string) => half(name, 10_001);
+  assertEquals(codesOf([huge("__cluster_metadata"), huge("d"), huge("d"), creatable("b1")]), [
+    "__cluster_metadata INVALID_REQUEST",
+    "d INVALID_REQUEST",
+    "b1 NONE",
+  ]);
   // Defaults count with what they stand for.
   assertEquals(codesOf([half("b1", 9998), creatable("b2", auto)]), [
     "b1 POLICY_VIOLATION",

@@ -34,12 +34,22 @@ export async function install(): Promise<void> {
   const source = await Deno.readTextFile(join(here, "ClientAdapter.java"));
   for (const [release, version] of Object.entries(releases)) {
     const dir = join(root, cacheDir, release);
-    await once(`java-${release}-lib`, `${version}\0${pom}`, () =>
-      resolve(join(here, "clients-pom.xml"), join(dir, "lib"), [`-Dkafka.version=${version}`]));
+    await once(
+      `java-${release}-lib`,
+      `${version}\0${pom}`,
+      () => resolve(join(here, "clients-pom.xml"), join(dir, "lib"), [`-Dkafka.version=${version}`]),
+    );
     await once(`java-${release}-classes`, [java, version, pom, source].join("\0"), async () => {
       const quiet = ["-nowarn", "-Xlint:none", "-Xlint:-removal"]; // see the adapter's head
       const classes = join(dir, "classes");
-      await run("javac", [...quiet, "-cp", join(dir, "lib/*"), "-d", classes, join(here, "ClientAdapter.java")]);
+      await run("javac", [
+        ...quiet,
+        "-cp",
+        join(dir, "lib/*"),
+        "-d",
+        classes,
+        join(here, "ClientAdapter.java"),
+      ]);
     });
   }
 }
@@ -48,8 +58,11 @@ export async function install(): Promise<void> {
 export async function installTools(): Promise<void> {
   await javaVersion();
   const pom = join(root, "tests/clients/java/tools-pom.xml");
-  await once("java-tools-lib", await Deno.readTextFile(pom), () =>
-    resolve(pom, join(root, cacheDir, "tools/lib"), []));
+  await once(
+    "java-tools-lib",
+    await Deno.readTextFile(pom),
+    () => resolve(pom, join(root, cacheDir, "tools/lib"), []),
+  );
 }
 
 /** Copies what a pom depends on into `libDir`, which holds nothing else then. */

@@ -87,7 +87,17 @@ async function run(connect) {
   const { positionals: [verb], values } = parseArgs({
     allowPositionals: true,
     options: Object.fromEntries(
-      ["bootstrap", "topic", "group", "instance-id", "group-protocol", "partitions", "count", "start", "codec"]
+      [
+        "bootstrap",
+        "topic",
+        "group",
+        "instance-id",
+        "group-protocol",
+        "partitions",
+        "count",
+        "start",
+        "codec",
+      ]
         .concat(["idempotent", "timestamp-base", "partition", "from", "timeout-ms"])
         .map((name) => [name, { type: "string" }]),
     ),
@@ -121,7 +131,12 @@ async function run(connect) {
     }
     case "consume": {
       const timeoutMs = number("timeout-ms", 30000);
-      return await consume(client, { topic, from: values.from ?? "beginning", count: number("count", 0), timeoutMs });
+      return await consume(client, {
+        topic,
+        from: values.from ?? "beginning",
+        count: number("count", 0),
+        timeoutMs,
+      });
     }
     case "member": {
       const nextGen = values["group-protocol"] === "consumer";

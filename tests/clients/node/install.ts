@@ -12,7 +12,9 @@ const cacheDir = ".cache/clients/node";
 const copied = ["package.json", "package-lock.json", "adapter.mjs", "kafkajs.mjs", "platformatic.mjs"];
 const node = {
   kafkajs: "node",
-  platformatic: `${cacheDir}/node_modules/node-linux-${Deno.build.arch === "aarch64" ? "arm64" : "x64"}/bin/node`,
+  platformatic: `${cacheDir}/node_modules/node-linux-${
+    Deno.build.arch === "aarch64" ? "arm64" : "x64"
+  }/bin/node`,
 };
 
 /** How to run the adapter, relative to the checkout. */

@@ -12,7 +12,8 @@ const { CompressionCodecs, CompressionTypes, Kafka, logLevel, Partitioners } = k
 /** Loads a codec's package when it is installed; all are loaded, since a consumer meets any of them. */
 const codecs = {
   snappy: async () => CompressionCodecs[CompressionTypes.Snappy] = (await import("kafkajs-snappy")).default,
-  lz4: async () => CompressionCodecs[CompressionTypes.LZ4] = new (await import("kafkajs-lz4")).default().codec,
+  lz4: async () =>
+    CompressionCodecs[CompressionTypes.LZ4] = new (await import("kafkajs-lz4")).default().codec,
   zstd: () => import("@sensejs/kafkajs-zstd-support"), // registers itself
 };
 const missing = {};
@@ -63,7 +64,12 @@ function connect(bootstrap) {
         createPartitioner: Partitioners.DefaultPartitioner,
       });
       await producer.connect();
-      const message = (key, value, timestamp) => ({ key, value, timestamp: timestamp?.toString(), partition });
+      const message = (key, value, timestamp) => ({
+        key,
+        value,
+        timestamp: timestamp?.toString(),
+        partition,
+      });
       for (const messages of chunksToProduce(range, message)) {
         await producer.send({ topic, acks: -1, compression, messages });
       }
@@ -75,7 +81,9 @@ function connect(bootstrap) {
       const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 500 });
       await consumer.connect();
       await consumer.subscribe({ topics: [topic], fromBeginning: true });
-      const starts = fromMs === undefined ? [] : await admin((a) => a.fetchTopicOffsetsByTimestamp(topic, fromMs));
+      const starts = fromMs === undefined
+        ? []
+        : await admin((a) => a.fetchTopicOffsetsByTimestamp(topic, fromMs));
       const start = new Map(starts.map(({ partition, offset }) => [partition, BigInt(offset)]));
       await consumer.run({
         autoCommit: false,
@@ -100,7 +108,10 @@ function connect(bootstrap) {
         heartbeatInterval: heartbeatIntervalMs,
         maxWaitTimeInMs: 500,
       });
-      consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => events.assigned(payload.memberAssignment[topic] ?? []));
+      consumer.on(
+        consumer.events.GROUP_JOIN,
+        ({ payload }) => events.assigned(payload.memberAssignment[topic] ?? []),
+      );
       const crashed = new Promise((_, reject) =>
         consumer.on(consumer.events.CRASH, ({ payload }) => payload.restart || reject(payload.error))
       );

@@ -3,7 +3,14 @@
  * its own that it deletes.
  */
 
-import { Admin, Consumer, ProduceAcks, Producer, stringDeserializers, stringSerializers } from "@platformatic/kafka";
+import {
+  Admin,
+  Consumer,
+  ProduceAcks,
+  Producer,
+  stringDeserializers,
+  stringSerializers,
+} from "@platformatic/kafka";
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs } from "./adapter.mjs";
@@ -22,7 +29,14 @@ function connect(bootstrap) {
   }
   const admin = (call) => closing(new Admin(base), call);
   const openConsumer = (groupId, options = {}) =>
-    new Consumer({ ...base, groupId, deserializers: stringDeserializers, autocommit: false, maxWaitTime: 500, ...options });
+    new Consumer({
+      ...base,
+      groupId,
+      deserializers: stringDeserializers,
+      autocommit: false,
+      maxWaitTime: 500,
+      ...options,
+    });
 
   return {
     create: (topic, partitions) => admin((a) => a.createTopics({ topics: [topic], partitions, replicas: 1 })),
@@ -51,7 +65,8 @@ function connect(bootstrap) {
       const groupId = `platformatic-consume-${randomUUID()}`;
       const consumer = openConsumer(groupId);
       await closing(consumer, async () => {
-        const offsetsAt = async (timestamp) => (await consumer.listOffsets({ topics: [topic], timestamp })).get(topic);
+        const offsetsAt = async (timestamp) =>
+          (await consumer.listOffsets({ topics: [topic], timestamp })).get(topic);
         const latest = await offsetsAt(-1n);
         const from = await offsetsAt(fromMs === undefined ? -2n : BigInt(fromMs));
         // -1: the partition has no record at or after that time.

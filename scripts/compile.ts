@@ -11,6 +11,8 @@ import { run, runScript, ScriptError } from "./lib/run.ts";
 
 const root = dirname(import.meta.dirname!);
 const out = join(root, "dist/trackway");
+// Not the final name at once: `deno compile` refuses to replace a file that it did not make, such as a packed one.
+const compiled = join(root, "dist/trackway-compiled");
 
 if (import.meta.main) await runScript("compile", compile);
 
@@ -18,18 +20,28 @@ async function compile(): Promise<void> {
   const denort = Deno.env.get("DENORT_BIN");
   if (denort && !await isFile(denort)) throw new ScriptError(`DENORT_BIN names ${denort}, which is no file`);
   // Everything is allowed because the addons need --allow-ffi, which is as good. Types are `deno task check`'s affair.
-  const args = ["compile", "--allow-all", "--no-check", "--output", out, "src/main.ts"];
+  const args = [
+    "compile",
+    "--allow-all",
+    "--no-check",
+    "--app-name",
+    "trackway",
+    "--output",
+    compiled,
+    "src/main.ts",
+  ];
   const { code, stderr } = await run(Deno.execPath(), args, root);
   if (code !== 0) throw new ScriptError(explainCompile(stderr, Deno.version.deno, denort));
   await refuseOtherProgram();
+  await Deno.rename(compiled, out);
   console.log(`${out}: ${((await Deno.stat(out)).size / 1e6).toFixed(0)} MB, Deno ${Deno.version.deno}`);
 }
 
 /** `deno compile` appends to whatever DENORT_BIN names, and what comes of a wrong one is found out here, not by users. */
 async function refuseOtherProgram(): Promise<void> {
-  const { code, stdout } = await run(out, ["version"], root);
+  const { code, stdout } = await run(compiled, ["version"], root);
   if (code === 0 && stdout.startsWith("Trackway ")) return;
-  await Deno.remove(out);
+  await Deno.remove(compiled);
   throw new ScriptError(
     `Cannot run what was compiled: is DENORT_BIN really the denort of Deno ${Deno.version.deno}?`,
   );

@@ -77,6 +77,10 @@ export class MemoryLog implements CoordinatorLog {
     return { errorCode: 0, offset, committed };
   }
 
+  get isCommitted(): boolean {
+    return this.uncommitted.length === 0;
+  }
+
   /** Lets the high watermark pass everything, or tells that it never will. */
   commit(errorCode = 0): void {
     for (const resolve of this.uncommitted.splice(0)) resolve(errorCode);

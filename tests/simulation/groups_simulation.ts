@@ -115,6 +115,7 @@ export class Simulation {
         ErrorCode.MESSAGE_TOO_LARGE,
       ]);
     } else if (dice < 40) log.failWith = ErrorCode.NONE;
+    else if (dice < 42) this.remove(this.random.pick(this.clients));
     else this.act(this.random.pick(this.clients));
   }
 
@@ -285,7 +286,12 @@ export class Simulation {
       const committed = state.offsets.get(group)?.get(topic)?.get(Number(partition))?.offset ?? -1;
       assert(committed >= offset, `${key} went back from ${offset} to ${committed}`);
     }
-    for (const group of state.groups.values()) checkGroup(group);
+    let waiting = 0;
+    for (const group of state.groups.values()) waiting += checkGroup(group);
+    if (this.h.logs[0].isCommitted) {
+      const { heldRequests } = this.h.service;
+      assert(heldRequests === waiting, `${heldRequests} requests are held, ${waiting} are waited for`);
+    }
   }
 
   /** No more trouble and no more clients: everything is answered and every group ends up empty. */
@@ -320,8 +326,9 @@ async function flush(): Promise<void> {
   for (let i = 0; i < 8; i++) await Promise.resolve();
 }
 
-/** What holds for a group between two inputs. */
-function checkGroup(group: ClassicGroup): void {
+/** What holds for a group between two inputs. Gives how many requests it holds. */
+function checkGroup(group: ClassicGroup): number {
+  let waiting = 0;
   const { groupId, state, members, leader } = group;
   assert(
     (members.size === 0) === (leader === null),
@@ -340,6 +347,7 @@ function checkGroup(group: ClassicGroup): void {
       assert(member.awaitingSync === null, `${member.memberId} waits to sync with a group that is ${state}`);
     }
     const isHeld = member.awaitingJoin !== null || member.awaitingSync !== null;
+    if (isHeld) waiting++;
     assert(isHeld || member.sessionDeadline < Infinity, `${member.memberId} would live for ever`);
     if (member.groupInstanceId !== null) {
       assert(
@@ -352,6 +360,7 @@ function checkGroup(group: ClassicGroup): void {
     assert(members.has(memberId), `${memberId} is no member`);
   }
   for (const memberId of group.pendingSyncs) assert(members.has(memberId), `${memberId} is no member`);
+  return waiting;
 }
 
 /** The state that the log alone gives. */

@@ -109,6 +109,7 @@ const compressionTypes = {
 
 /** The batch as it may be written, offset and leader epoch still to be set, or why not. */
 export function prepareBatch(bytes: Uint8Array, config: LogConfig, o: AppendOptions): BatchView | Refusal {
+  if (bytes.length === 0) return new Refusal(ErrorCode.INVALID_RECORD, "Cannot append: there is no batch");
   const claimed = bytes.length > MAGIC_AT ? readInt32(bytes, BATCH_LENGTH_AT) + LOG_OVERHEAD : 0;
   // Before the CRC, as in Kafka: a batch that is too large costs nothing.
   if (claimed > config.maxMessageBytes && claimed <= bytes.length) return tooLarge(claimed, config);

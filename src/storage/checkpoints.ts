@@ -26,9 +26,9 @@ function parseEntries(text: string, path: string): string[] {
   if (lines[0].trim() !== "0") {
     throw new CorruptCheckpoint(`Cannot read ${path}: version is "${lines[0]}", expected 0`);
   }
-  const count = Number(lines[1]);
+  const count = /^\d+$/.test(lines[1] ?? "") ? Number(lines[1]) : -1;
   const entries = lines.slice(2).filter((line) => line.trim() !== "");
-  if (!Number.isInteger(count) || entries.length !== count) {
+  if (entries.length !== count) {
     throw new CorruptCheckpoint(`Cannot read ${path}: ${entries.length} entries, expected "${lines[1]}"`);
   }
   return entries;

@@ -12,7 +12,7 @@ import {
   readMetaProperties,
   writeMetaProperties,
 } from "./checkpoints.ts";
-import { type Files, IoError, type Unlock } from "./files.ts";
+import { type Files, IoError, parentOf, type Unlock } from "./files.ts";
 
 /** Why a data directory cannot be used. The text says what to do. */
 export class DataDirectoryError extends Error {
@@ -53,7 +53,10 @@ export function claimDirectory(
       directoryId: newUuid((bytes) => crypto.getRandomValues(bytes)),
     };
     checkOwner(meta, directory, clusterId, nodeId);
-    if (found === null) writeMetaProperties(files, path, meta);
+    if (found === null) {
+      writeMetaProperties(files, path, meta);
+      syncName(files, directory);
+    }
     const marker = `${directory}/${CLEAN_SHUTDOWN_FILE}`;
     const closedCleanly = files.stat(marker) !== null;
     if (closedCleanly) {
@@ -67,6 +70,15 @@ export function claimDirectory(
     throw new DataDirectoryError("unusable", `Cannot use data directory ${directory}: ${error.message}`, {
       cause: error,
     });
+  }
+}
+
+/** Makes a new directory's own name durable, where the directory above may be opened: not everyone may. */
+function syncName(files: Files, directory: string): void {
+  try {
+    files.syncDirectory(parentOf(directory));
+  } catch (error) {
+    if (!(error instanceof IoError) || !["EACCES", "EPERM"].includes(error.code)) throw error;
   }
 }
 

@@ -668,14 +668,14 @@ export class Log {
       this.unopened = null;
       return;
     }
-    const { nextOffset, producers, torn, damage } = recover({
+    const { nextOffset, producers, torn, gaps, damage } = recover({
       ...this.recoveryParts(),
       recoveryPoint: this.flushedOffset,
       epochs: this.epochs,
     });
     if (damage !== null) {
-      this.offline = `The log of ${this.name} is damaged: ${damage.path} has no intact batch at position ` +
-        `${damage.position} (offset ${nextOffset}), but one follows in ${damage.intactAt}. Nothing was removed; the ` +
+      this.offline = `The log of ${this.name} is damaged: ${damage.path} does not go on at position ` +
+        `${damage.position} (offset ${nextOffset}), but there are intact batches from ${damage.intactAt} on. Nothing was removed; the ` +
         `partition is offline until the file is restored from a copy or the partition is deleted`;
       this.onWarning(this.offline);
       return;
@@ -686,6 +686,11 @@ export class Log {
           `${torn.position} (offset ${nextOffset}): an append that was not finished`,
       );
       for (let left = torn.laterSegments; left > 0; left--) segments.removeLast();
+    }
+    for (const [from, to] of this.config.cleanupPolicy.compact ? [] : gaps) {
+      this.onWarning(
+        `${this.name}: the records from offset ${from} to ${to - 1} are missing: they never reached the disk`,
+      );
     }
     if (nextOffset < this.flushedOffset) {
       this.onWarning(`${this.name}: ${this.flushedOffset} was synced, but the log ends at ${nextOffset}`);

@@ -40,6 +40,8 @@ export interface Recovery {
    * hold nothing else. Those are still there.
    */
   torn: { segment: Segment; position: number; bytes: number; laterSegments: number } | null;
+  /** Offsets missing between two segments, as [from, to): not damage where a compactor works. */
+  gaps: [number, number][];
   /** Damage in the middle: no record was touched, and the log must not be used. */
   damage: { path: string; position: number; intactAt: string } | null;
 }
@@ -52,12 +54,16 @@ export function recover(i: RecoveryInput): Recovery {
   const { producers, upTo } = producersAt(i, Math.max(i.recoveryPoint, start.baseOffset));
   let producersUpTo = upTo;
   let nextOffset = start.baseOffset;
+  const gaps: [number, number][] = [];
 
   for (let index = first; index < i.segments.length; index++) {
     const segment = i.segments[index];
     const begin = index === first ? from : 0;
     if (begin === 0) segment.resetIndexes();
-    nextOffset = Math.max(nextOffset, segment.baseOffset);
+    if (segment.baseOffset > nextOffset) {
+      gaps.push([nextOffset, segment.baseOffset]);
+      nextOffset = segment.baseOffset;
+    }
     const end = scanBatches(segment.log, begin, segment.size, (bytes, at, size, position) => {
       const baseOffset = baseOffsetAt(bytes, at);
       const lastOffset = lastOffsetAt(bytes, at);
@@ -75,21 +81,21 @@ export function recover(i: RecoveryInput): Recovery {
     });
     if (end < segment.size) {
       const laterSegments = i.segments.slice(index + 1);
-      const intactAt = findIntact(segment, end + 1, nextOffset) ?? firstFound(laterSegments, nextOffset);
+      const intactAt = findIntact(segment, end) ?? firstFound(laterSegments);
       if (intactAt !== null) {
         const damage = { path: segment.log.path, position: end, intactAt };
-        return { nextOffset, producers, torn: null, damage };
+        return { nextOffset, producers, torn: null, gaps, damage };
       }
       const bytes = segment.size - end + laterSegments.reduce((sum, later) => sum + later.size, 0);
       segment.log.get().truncate(end);
       segment.size = end;
       segment.finishIndexes();
       const torn = { segment, position: end, bytes, laterSegments: laterSegments.length };
-      return { nextOffset, producers, torn, damage: null };
+      return { nextOffset, producers, torn, gaps, damage: null };
     }
     segment.finishIndexes();
   }
-  return { nextOffset, producers, torn: null, damage: null };
+  return { nextOffset, producers, torn: null, gaps, damage: null };
 }
 
 /** The end of a log that was closed in order, when it is what the checkpoint says; null when the two disagree. */
@@ -161,19 +167,20 @@ function beginIn(segment: Segment, recoveryPoint: number): number {
   return position;
 }
 
-function firstFound(segments: Segment[], expectedOffset: number): string | null {
+function firstFound(segments: Segment[]): string | null {
   for (const segment of segments) {
-    const found = findIntact(segment, 0, expectedOffset);
+    const found = findIntact(segment, 0);
     if (found !== null) return found;
   }
   return null;
 }
 
 /**
- * Looks at every byte from `from` on for the beginning of an intact batch that continues the log. Most positions fall
- * at the first comparison; a checksum is computed only for what looks like a header.
+ * Looks at every byte from `from` on for the beginning of an intact batch of this segment. Most positions fall at the
+ * first comparison; a checksum is computed only for what looks like a header. Offsets need not continue the log: no
+ * checksum covers a batch's offset, so a damaged one may have led the check far ahead, and what follows is intact.
  */
-function findIntact(segment: Segment, from: number, expectedOffset: number): string | null {
+function findIntact(segment: Segment, from: number): string | null {
   const chunk = new Uint8Array(1 << 20);
   for (let position = from; position + PEEK_BYTES <= segment.size;) {
     const length = Math.min(chunk.length, segment.size - position);
@@ -182,7 +189,7 @@ function findIntact(segment: Segment, from: number, expectedOffset: number): str
     for (let at = 0; at <= last; at++) {
       if (chunk[at + MAGIC_AT] !== 2) continue;
       const baseOffset = baseOffsetAt(chunk, at);
-      if (!(baseOffset >= expectedOffset && segment.canHold(baseOffset))) continue;
+      if (!(baseOffset >= segment.baseOffset && segment.canHold(baseOffset))) continue;
       const size = sizeAt(chunk, at);
       if (size === 0 || position + at + size > segment.size) continue;
       const batch = new Uint8Array(size);

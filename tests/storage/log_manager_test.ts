@@ -1,0 +1,238 @@
+import { assertEquals } from "@std/assert/equals";
+import { assertRejects } from "@std/assert/rejects";
+import { ManualClock } from "../../src/base/clock.ts";
+import { ErrorCode } from "../../src/codec/errors.ts";
+import { DataDirectoryError } from "../../src/storage/data_directory.ts";
+import { readText, replaceFile } from "../../src/storage/files.ts";
+import { FaultyFiles } from "../../src/storage/files_faulty.ts";
+import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { realFiles } from "../../src/storage/files_real.ts";
+import { defaultLogConfig } from "../../src/storage/log_config.ts";
+import { LogManager } from "../../src/storage/log_manager.ts";
+import {
+  append,
+  batch,
+  DIRECTORY,
+  mustAppend,
+  openLog,
+  openManager,
+  readAll,
+  START,
+  TOPIC_ID,
+} from "./helpers.ts";
+
+function open(files: MemoryFiles, o: Partial<Parameters<typeof LogManager.open>[0]> = {}) {
+  return LogManager.open({
+    files,
+    directory: DIRECTORY,
+    clusterId: "cluster",
+    nodeId: 1,
+    clock: new ManualClock(),
+    configOf: () => defaultLogConfig,
+    onWarning() {},
+    ...o,
+  });
+}
+
+Deno.test("LogManager.open() makes an empty directory its own, and adopts a cluster id that it finds", async () => {
+  const files = new MemoryFiles();
+  const first = await open(files, { clusterId: null });
+  assertEquals([first.meta.clusterId.length, first.meta.nodeId], [22, 1]);
+  await first.close();
+  const second = await open(files, { clusterId: null });
+  assertEquals(second.meta, first.meta);
+  await second.close();
+});
+
+for (
+  const [what, kind, o] of [
+    ["a directory that another broker runs on", "locked", {}],
+    ["another cluster's directory", "foreign-cluster", { clusterId: "other" }],
+    ["another node's directory", "foreign-node", { nodeId: 2 }],
+  ] as const
+) {
+  Deno.test(`LogManager.open() refuses ${what}`, async () => {
+    const files = new MemoryFiles();
+    const manager = await open(files);
+    if (kind !== "locked") await manager.close();
+    const error = await assertRejects(() => open(files, o), DataDirectoryError);
+    assertEquals(error.kind, kind);
+    // What was refused is not locked by the attempt.
+    await manager.close();
+    await (await open(files)).close();
+  });
+}
+
+Deno.test("LogManager.open() refuses a directory that it cannot write to", async () => {
+  const files = new FaultyFiles(new MemoryFiles());
+  for (let nth = 1; nth <= 2; nth++) {
+    files.fail(nth, Infinity);
+    const error = await assertRejects(() => openManager({}, files), DataDirectoryError);
+    assertEquals(error.kind, "unusable");
+  }
+});
+
+Deno.test("after a clean stop no log is read at start, and the first use finds everything", async () => {
+  const memory = new MemoryFiles(() => START);
+  const { manager, log } = await openLog({}, memory);
+  for (let partition = 1; partition < 20; partition++) {
+    mustAppend(manager.create("t", partition, TOPIC_ID), batch(5));
+  }
+  mustAppend(log, batch(3));
+  log.highWatermark = 2;
+  manager.deleteRecordsBefore(log, 1);
+  await manager.close();
+  assertEquals(readText(memory, "/data/.kafka_cleanshutdown"), '{"version":0,"brokerEpoch":-1}');
+
+  const opened: string[] = [];
+  const watching = new Proxy(memory, {
+    get: (target, key) =>
+      key === "open"
+        ? (path: string, create: boolean) => {
+          opened.push(path);
+          return target.open(path, create);
+        }
+        : Reflect.get(target, key).bind?.(target) ?? Reflect.get(target, key),
+  });
+  const again = await openManager({}, watching);
+  assertEquals(opened.filter((path) => /\.(log|index|timeindex|snapshot)$/.test(path)), []);
+  const back = again.manager.get("t", 0)!;
+  assertEquals([back.nextOffset, back.logStartOffset, back.highWatermark, back.topicId], [3, 1, 2, TOPIC_ID]);
+  assertEquals([readAll(back).length, mustAppend(back, batch(1))], [2, 3]);
+  assertEquals([...again.manager.all()].length, 20);
+  // The marker is gone while the broker runs.
+  assertEquals(readText(memory, "/data/.kafka_cleanshutdown"), null);
+});
+
+Deno.test("after a clean stop a log whose end is not what was noted is checked after all", async () => {
+  const { manager, log, files } = await openLog();
+  for (let i = 0; i < 5; i++) mustAppend(log, batch(1));
+  await manager.close();
+  const handle = files.open("/data/t-0/00000000000000000000.log", false);
+  handle.truncate(handle.size() - 5);
+  handle.close();
+  const again = await openManager({}, files);
+  const back = again.manager.get("t", 0)!;
+  assertEquals([back.nextOffset, readAll(back).length, back.nextOffset], [5, 4, 4]);
+  assertEquals(again.warnings.length > 0, true);
+});
+
+Deno.test("LogManager opens logs that no checkpoint names, or whose checkpoints are damaged", async () => {
+  for (const content of ["", "0\n5\n"]) {
+    const { manager, log, files } = await openLog();
+    for (let i = 0; i < 5; i++) mustAppend(log, batch(2));
+    await manager.close();
+    replaceFile(files, "/data/recovery-point-offset-checkpoint", content, false);
+    const { manager: again } = await openManager({}, files);
+    assertEquals(again.get("t", 0)!.nextOffset, 10);
+  }
+});
+
+Deno.test("LogManager.remove() takes a partition away at once and its files after the delay", async () => {
+  const { manager, log, files, clock } = await openLog({ fileDeleteDelayMs: 1000 });
+  mustAppend(log, batch(1));
+  const flushing = log.flush();
+  manager.remove("t", 0);
+  await flushing;
+  assertEquals([manager.get("t", 0), append(log, batch(1)).errorCode], [
+    undefined,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+  ]);
+  const directories = () =>
+    files.list(DIRECTORY).filter((entry) => entry.isDirectory).map((entry) => entry.name);
+  assertEquals(/^t-0\.[0-9A-Za-z]+-delete$/.test(directories()[0]), true);
+  const fresh = manager.create("t", 0, TOPIC_ID);
+  assertEquals(mustAppend(fresh, batch(1)), 0);
+  await manager.tick(clock.now() + 999);
+  assertEquals(directories().length, 2);
+  await manager.tick(clock.now() + 1000);
+  assertEquals(directories(), ["t-0"]);
+});
+
+Deno.test("a deletion that was not finished is finished after a restart", async () => {
+  const { manager, log, files } = await openLog();
+  mustAppend(log, batch(1));
+  manager.remove("t", 0);
+  await manager.close();
+  const again = await openManager({}, files);
+  await again.manager.tick(again.clock.now());
+  assertEquals(files.list(DIRECTORY).some((entry) => entry.isDirectory), false);
+});
+
+Deno.test("LogManager.tick() checkpoints offsets, so that a crash reads no more than it must", async () => {
+  const { manager, log, files } = await openLog();
+  mustAppend(log, batch(4));
+  await log.flush();
+  log.highWatermark = 3;
+  manager.deleteRecordsBefore(log, 2);
+  await manager.tick(START + 60_000);
+  assertEquals(readText(files, "/data/recovery-point-offset-checkpoint"), "0\n1\nt 0 4\n");
+  assertEquals(readText(files, "/data/replication-offset-checkpoint"), "0\n1\nt 0 3\n");
+  assertEquals(readText(files, "/data/log-start-offset-checkpoint"), "0\n1\nt 0 2\n");
+  const after = await openManager({}, (files as MemoryFiles).crashed("killed"));
+  const back = after.manager.get("t", 0)!;
+  assertEquals([back.logStartOffset, back.nextOffset, back.highWatermark, back.recoveryPoint], [2, 4, 3, 4]);
+});
+
+Deno.test("LogManager.tick() flushes by flush.ms, and applies retention below the high watermark", async () => {
+  const { manager, log, clock } = await openLog({ flushMs: 500, retentionMs: 10, segmentBytes: 100 });
+  for (let i = 0; i < 4; i++) mustAppend(log, batch(1));
+  await manager.tick(clock.now() + 499);
+  assertEquals(log.recoveryPoint < 4, true);
+  await manager.tick(clock.now() + 500);
+  assertEquals(log.recoveryPoint, 4);
+  log.highWatermark = 2;
+  await manager.tick(clock.now() + 300_000);
+  assertEquals(log.logStartOffset, 2);
+});
+
+Deno.test("LogManager flushes a log that a crash would take long to read again", async () => {
+  const { manager, log } = await openLog({ maxMessageBytes: 40 << 20 });
+  mustAppend(log, batch(1, { bytes: 33 << 20, producerId: 1, producerEpoch: 0, baseSequence: 0 }));
+  await manager.tick(START + 60_000);
+  assertEquals(log.recoveryPoint, 0);
+  mustAppend(log, batch(1, { bytes: 33 << 20 }));
+  await manager.tick(START + 120_000);
+  assertEquals(log.recoveryPoint, 2);
+});
+
+Deno.test("a topic id that is missing or unreadable is all zeros, until someone who knows sets it", async () => {
+  const { manager, log, files } = await openLog();
+  mustAppend(log, batch(1));
+  await manager.close();
+  replaceFile(files, "/data/t-0/partition.metadata", "", false);
+  const again = await openManager({}, files);
+  const back = again.manager.get("t", 0)!;
+  assertEquals([back.topicId, readAll(back).length], ["AAAAAAAAAAAAAAAAAAAAAA", 1]);
+  again.manager.setTopicId(back, TOPIC_ID);
+  await again.manager.close();
+  assertEquals((await openManager({}, files)).manager.get("t", 0)!.topicId, TOPIC_ID);
+});
+
+Deno.test("LogManager keeps to its bound of open files over many logs on a real disk", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const manager = await LogManager.open({
+      files: realFiles,
+      directory,
+      clusterId: null,
+      nodeId: 1,
+      clock: new ManualClock(),
+      configOf: () => defaultLogConfig,
+      onWarning: (text) => {
+        throw new Error(text);
+      },
+      maxOpenFiles: 20,
+    });
+    for (let partition = 0; partition < 60; partition++) manager.create("t", partition, TOPIC_ID);
+    for (let round = 0; round < 3; round++) {
+      for (const log of manager.all()) mustAppend(log, batch(2));
+    }
+    assertEquals(manager.pool.openCount <= 20, true);
+    for (const log of manager.all()) assertEquals(readAll(log).length, 6);
+    await manager.close();
+    assertEquals(manager.pool.openCount, 0);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,253 @@
+import { assertEquals } from "@std/assert/equals";
+import { ErrorCode } from "../../src/codec/errors.ts";
+import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import type { LogConfig } from "../../src/storage/log_config.ts";
+import {
+  append,
+  batch,
+  contentOf,
+  damage,
+  mustAppend,
+  openLog,
+  openManager,
+  readAll,
+  sizeOf,
+  START,
+  text,
+} from "./helpers.ts";
+
+const SMALL = { segmentBytes: 1000, indexIntervalBytes: 200 };
+const LIMITS = { maxBytes: 1 << 20, maxOffset: Infinity, minOneMessage: true };
+
+/** A log of `count` one-record batches from three producers, and the files as a kill leaves them. */
+async function crashedLog(count: number, config: Partial<LogConfig> = SMALL, flushAfter = -1) {
+  const files = new MemoryFiles(() => START);
+  const { log, manager } = await openLog(config, files);
+  for (let i = 0; i < count; i++) {
+    const o = {
+      producerId: i % 3,
+      producerEpoch: 0,
+      baseSequence: Math.floor(i / 3),
+      timestamp: START + i,
+      first: i,
+    };
+    mustAppend(log, batch(1, o), { leaderEpoch: i < count / 2 ? 1 : 2 });
+    if (i === flushAfter) {
+      await log.flush();
+      await manager.tick(START + 100_000);
+    }
+  }
+  return { files: files.crashed("killed"), bases: log.segmentBaseOffsets };
+}
+
+async function reopened(files: MemoryFiles, config: Partial<LogConfig> = SMALL) {
+  const setup = await openManager(config, files);
+  return { ...setup, log: setup.manager.get("t", 0)! };
+}
+
+const logPath = (base: number) => `/data/t-0/${String(base).padStart(20, "0")}.log`;
+const indexPath = (base: number) => logPath(base).replace(".log", ".index");
+
+Deno.test("after a kill everything is there again: records, producers, epochs, indexes", async () => {
+  const { files, bases } = await crashedLog(50);
+  const { log, warnings } = await reopened(files);
+  assertEquals(
+    readAll(log).map((record) => record.value),
+    Array.from({ length: 50 }, (_, i) => `value ${i}`),
+  );
+  assertEquals([log.nextOffset, log.segmentBaseOffsets, warnings], [50, bases, []]);
+  const retry = batch(1, {
+    producerId: 1,
+    producerEpoch: 0,
+    baseSequence: 16,
+    timestamp: START + 49,
+    first: 49,
+  });
+  assertEquals([append(log, retry).duplicate, append(log, retry).baseOffset], [true, 49]);
+  assertEquals([log.leaderEpochAt(24), log.leaderEpochAt(25)], [1, 2]);
+  assertEquals(log.offsetForTime(START + 33, 50)?.offset, 33);
+  mustAppend(log, batch(1, { producerId: 2, producerEpoch: 0, baseSequence: 16 }), { leaderEpoch: 2 });
+});
+
+Deno.test("recovery cuts a torn end off, whatever is left of the last batch", async () => {
+  const { files, bases } = await crashedLog(20);
+  const path = logPath(bases.at(-1)!);
+  const size = sizeOf(files, path);
+  const last = batch(1, { first: 19 }).length;
+  for (let left = 1; left < last; left += 7) {
+    const copy = files.crashed("killed");
+    const handle = copy.open(path, false);
+    handle.truncate(size - last + left);
+    handle.close();
+    const { log, warnings } = await reopened(copy);
+    assertEquals([log.nextOffset, readAll(log).length, log.offline], [19, 19, null]);
+    assertEquals([warnings.length, warnings[0].includes(`position ${size - last} (offset 19)`)], [1, true]);
+    assertEquals(sizeOf(copy, path), size - last);
+    assertEquals(mustAppend(log, batch(1)), 19);
+  }
+});
+
+for (
+  const [what, tail] of [
+    ["zeros", new Uint8Array(5000)],
+    ["text", text("x".repeat(300))],
+    ["the same batch twice", batch(1)],
+    ["a batch with a wrong CRC", batch(1, { baseOffset: 20 }).map((byte, i) => i === 70 ? byte ^ 1 : byte)],
+    [
+      "an endless length",
+      new Uint8Array([...batch(1, { baseOffset: 20 }).subarray(0, 8), 0x7f, 255, 255, 255, 0, 0, 0, 0, 2, 0]),
+    ],
+  ] as [string, Uint8Array][]
+) {
+  Deno.test(`recovery cuts ${what} off the end`, async () => {
+    const { files, bases } = await crashedLog(20);
+    const path = logPath(bases.at(-1)!);
+    const size = sizeOf(files, path);
+    damage(files, path, size, tail);
+    const { log, warnings } = await reopened(files);
+    assertEquals([log.nextOffset, log.offline, warnings.length], [20, null, 1]);
+    assertEquals([sizeOf(files, path), mustAppend(log, batch(1))], [size, 20]);
+  });
+}
+
+Deno.test("recovery removes segments after a torn one that hold nothing whole", async () => {
+  const { files, bases } = await crashedLog(30);
+  const last = bases.at(-1)!;
+  const before = bases.at(-2)!;
+  damage(files, logPath(last), 0, new Uint8Array(sizeOf(files, logPath(last))));
+  const handle = files.open(logPath(before), false);
+  handle.truncate(handle.size() - 10);
+  handle.close();
+  const { log } = await reopened(files);
+  assertEquals([log.segmentBaseOffsets, log.nextOffset], [bases.slice(0, -1), last - 1]);
+  assertEquals([files.stat(logPath(last)), files.stat(indexPath(last))], [null, null]);
+});
+
+Deno.test("damage in the middle takes the partition offline, and changes no record", async () => {
+  const { files, bases } = await crashedLog(30);
+  // No checksum covers the offset: a batch that claims a later one is noticed when the next does not follow it.
+  const second = batch(1, { first: 13 }).length;
+  const cases = [[0, 70, 0], [0, 8, 0], [1, 5, second], [bases.length - 1, 16, 0]];
+  for (const [segment, position, noticedAt] of cases) {
+    const copy = files.crashed("killed");
+    const path = logPath(bases[segment]);
+    damage(copy, path, position, new Uint8Array([0x55, 0xaa, 0x55]));
+    const before = contentOf(copy, path);
+    const { log, warnings, manager } = await reopened(copy);
+    assertEquals(log.offline, warnings[0]);
+    assertEquals([
+      warnings.length,
+      warnings[0].includes(path),
+      warnings[0].includes(`position ${noticedAt} `),
+    ], [
+      1,
+      true,
+      true,
+    ]);
+    assertEquals(append(log, batch(1)).errorCode, ErrorCode.KAFKA_STORAGE_ERROR);
+    assertEquals(log.read(0, LIMITS).errorCode, ErrorCode.KAFKA_STORAGE_ERROR);
+    assertEquals(contentOf(copy, path), before);
+    const other = manager.create("other", 0, "Ijc7BQyqR_STSj4ph1otqA");
+    assertEquals(mustAppend(other, batch(1)), 0);
+    await manager.close();
+    // Not closed cleanly: the next start looks again.
+    assertEquals((await reopened(copy)).log.offline === null, false);
+  }
+});
+
+Deno.test("recovery reads only from the recovery point on", async () => {
+  const { files, bases } = await crashedLog(60, SMALL, 45);
+  // Below the recovery point no one looks, so that damage there is not even seen.
+  damage(files, logPath(bases[0]), 70, new Uint8Array([1, 2, 3]));
+  const { log } = await reopened(files);
+  assertEquals([log.nextOffset, log.offline, log.recoveryPoint], [60, null, 46]);
+  assertEquals(readAll(log, 20).length, 40);
+});
+
+Deno.test("recovery makes missing, cut, and preallocated indexes good", async () => {
+  const { files, bases } = await crashedLog(60);
+  const { files: whole } = await reopened(files.crashed("killed")).then(async (setup) => {
+    await setup.manager.close();
+    return setup;
+  });
+  const expected = bases.map((base) => contentOf(whole, indexPath(base)));
+  for (
+    const spoil of [
+      (path: string, copy: MemoryFiles) => copy.remove(path),
+      (path: string, copy: MemoryFiles) => copy.open(path, false).truncate(4096),
+      (path: string, copy: MemoryFiles) => copy.open(path, false).truncate(0),
+      (path: string, copy: MemoryFiles) => copy.open(path, false).writeAt(new Uint8Array(64).fill(0x7f), 0),
+    ]
+  ) {
+    const copy = files.crashed("killed");
+    for (const base of bases) {
+      spoil(indexPath(base), copy);
+      spoil(indexPath(base).replace(".index", ".timeindex"), copy);
+    }
+    const { log, manager } = await reopened(copy);
+    assertEquals([readAll(log).length, log.offsetForTime(START + 41, 60)?.offset], [60, 41]);
+    await manager.close();
+    assertEquals(bases.map((base) => contentOf(copy, indexPath(base))), expected);
+  }
+});
+
+Deno.test("a missing index of an old segment is built anew when it is needed, after a clean stop too", async () => {
+  const { log, manager, files } = await openLog(SMALL);
+  for (let i = 0; i < 40; i++) mustAppend(log, batch(1, { timestamp: START + i }));
+  const old = indexPath(log.segmentBaseOffsets[1]);
+  await manager.close();
+  const expected = contentOf(files, old);
+  files.remove(old);
+  const again = await reopened(files as MemoryFiles);
+  assertEquals(readAll(again.log, log.segmentBaseOffsets[1] + 3)[0].offset, log.segmentBaseOffsets[1] + 3);
+  assertEquals([again.warnings.length, again.warnings[0].includes("anew")], [1, true]);
+  assertEquals(contentOf(files, old), expected);
+});
+
+Deno.test("recovery does without a damaged producer snapshot", async () => {
+  const { files, bases } = await crashedLog(40, SMALL, 35);
+  for (const base of bases.slice(1)) damage(files, logPath(base).replace(".log", ".snapshot"), 3, text("x"));
+  const { log } = await reopened(files);
+  assertEquals(log.activeProducers().map((producer) => producer.batches.at(-1)!.lastSequence), [13, 12, 12]);
+});
+
+Deno.test("recovery reads leader epochs from the batches when their file is damaged or gone", async () => {
+  for (const content of [null, "0\n7\n1 0\n", ""]) {
+    const { files } = await crashedLog(40);
+    files.remove("/data/t-0/leader-epoch-checkpoint");
+    if (content !== null) files.open("/data/t-0/leader-epoch-checkpoint", true).writeAt(text(content), 0);
+    const { log } = await reopened(files);
+    assertEquals([log.leaderEpochAt(19), log.leaderEpochAt(20)], [1, 2]);
+  }
+});
+
+Deno.test("a log that lost synced data tells so", async () => {
+  const { files, bases } = await crashedLog(40, SMALL, 39);
+  files.open(logPath(bases.at(-1)!), false).truncate(0);
+  const { log, warnings } = await reopened(files);
+  assertEquals([log.nextOffset, warnings.length], [bases.at(-1)!, 1]);
+  assertEquals(warnings[0].includes("40 was synced"), true);
+});
+
+Deno.test("left-overs of deletions and compactions are cleared away", async () => {
+  const { files, bases } = await crashedLog(40);
+  const stray = (name: string) => files.open(`/data/t-0/${name}`, true).close();
+  for (const name of ["00000000000000000000.log.deleted", "00000000000000000007.log.cleaned", "x.tmp"]) {
+    stray(name);
+  }
+  stray("00000000000000000999.index");
+  // A complete compaction of the first two segments that was not put into its place.
+  const third = bases[2];
+  const compacted = batch(1, { baseOffset: 1, lastOffsetDelta: third - 2 });
+  files.remove("/data/t-0/00000000000000000007.log.cleaned");
+  files.open("/data/t-0/00000000000000000000.log.swap", true).writeAt(compacted, 0);
+  const { log } = await reopened(files);
+  assertEquals(log.segmentBaseOffsets, [0, ...bases.slice(2)]);
+  assertEquals(readAll(log).slice(0, 2).map((record) => record.offset), [1, third]);
+  const names = files.list("/data/t-0").map((entry) => entry.name);
+  assertEquals(names.filter((name) => !/\.(log|index|timeindex|snapshot)$/.test(name)).sort(), [
+    "leader-epoch-checkpoint",
+    "partition.metadata",
+  ]);
+  assertEquals(names.includes("00000000000000000999.index"), false);
+});

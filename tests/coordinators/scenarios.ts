@@ -5,7 +5,7 @@
  */
 import type { Stage } from "./stage.ts";
 
-/** What the recording broker is configured with, and the service in the test too. */
+/** What the recording broker is configured with, and the service in the test too; but for the initial delay. */
 export const scenarioConfig = { groupMinSessionTimeoutMs: 200, groupMaxSize: 3 };
 
 /** Topics that the scenarios commit offsets for. */
@@ -533,10 +533,76 @@ const stories: Record<string, (s: Stage) => Promise<void>> = {
   },
 };
 
-export const scenarios: readonly { file: string; scenarios: readonly Scenario[] }[] = [
-  { file: "precedence", scenarios: precedence },
-  { file: "stories", scenarios: Object.entries(stories).map(([name, play]) => ({ name, play })) },
+/** With a delay of 1500 ms before the first rebalance of an empty group. */
+const delayed: Record<string, (s: Stage) => Promise<void>> = {
+  "the first rebalance waits one delay": async (s) => {
+    const a = await admitted(s, "a");
+    await s.wait(900);
+    await s.describe();
+    await s.answer(a);
+    await s.wait(400);
+    await s.answer(a);
+    await s.note("only the first one waits");
+    await s.join("a");
+  },
+  "members that come prolong the delay, up to the rebalance timeout": async (s) => {
+    const a = await admitted(s, "a", { rebalanceMs: 4000 });
+    await s.wait(650);
+    const b = await admitted(s, "b", { rebalanceMs: 4000 });
+    await s.wait(850);
+    const c = await admitted(s, "c", { rebalanceMs: 4000 });
+    await s.wait(1150);
+    await s.answer(a);
+    await s.wait(650);
+    await s.answer(a);
+    await s.answer(b);
+    await s.answer(c);
+  },
+  "a rebalance timeout shorter than the delay does not shorten it": async (s) => {
+    const a = await admitted(s, "a", { rebalanceMs: 500 });
+    await s.wait(700);
+    await s.answer(a);
+    await s.wait(600);
+    await s.answer(a);
+  },
+  "a member leaves during the delay": async (s) => {
+    const a = await admitted(s, "a");
+    await s.leave("a");
+    await s.answer(a);
+    await s.describe();
+    await s.wait(2000);
+    await s.describe();
+  },
+  "an expired pending member ends the delay": async (s) => {
+    const a = await admitted(s, "a");
+    await s.join("b", { sessionMs: 300 });
+    await s.wait(500);
+    await s.answer(a);
+  },
+  "a pending member that leaves does not end the delay": async (s) => {
+    const a = await admitted(s, "a");
+    await s.join("b");
+    await s.leave("b");
+    await s.answer(a);
+    await s.wait(1200);
+    await s.answer(a);
+  },
+};
+
+/** Transcript files: the initial delay that they were recorded with, and their scenarios. */
+export const scenarios: readonly {
+  readonly file: string;
+  readonly initialDelayMs: number;
+  readonly scenarios: readonly Scenario[];
+}[] = [
+  { file: "precedence", initialDelayMs: 0, scenarios: precedence },
+  { file: "stories", initialDelayMs: 0, scenarios: named(stories) },
+  { file: "initial_delay", initialDelayMs: 1500, scenarios: named(delayed) },
 ];
+
+function named(plays: Record<string, (s: Stage) => Promise<void>>): Scenario[] {
+  return Object.entries(plays).map(([name, play]) => ({ name, play }));
+}
 
 /** The text of a transcript file. */
 export function transcript(plays: readonly { name: string; lines: readonly string[] }[]): string {

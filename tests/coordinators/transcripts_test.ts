@@ -13,7 +13,7 @@ const deliberate: Record<string, readonly [kafka: string, ours: string]> = {
   ],
 };
 
-for (const { file, scenarios: list } of scenarios) {
+for (const { file, initialDelayMs, scenarios: list } of scenarios) {
   const recorded = new Map(
     (await Deno.readTextFile(new URL(`transcripts/${file}.txt`, import.meta.url)))
       .split(/^== /m).slice(1).map((text) => {
@@ -24,7 +24,7 @@ for (const { file, scenarios: list } of scenarios) {
 
   for (const { name, play } of list) {
     Deno.test(`groups answer as Kafka does: ${name}`, async () => {
-      const h = harness(scenarioConfig);
+      const h = harness({ ...scenarioConfig, groupInitialRebalanceDelayMs: initialDelayMs });
       const stage = new Stage(h.service, (ms, done) => pass(h, ms, done), "group");
       await play(stage);
       h.service.close();

@@ -6,9 +6,9 @@ import { ErrorCode } from "../../codec/errors.ts";
 import type { Ticket } from "../machine.ts";
 import { memberError } from "./group.ts";
 import {
-  completeJoinIfAllJoined,
   dropMember,
   joinDeadlinePassed,
+  pendingJoinPassed,
   rebalance,
   syncDeadlinePassed,
 } from "./rebalance.ts";
@@ -101,9 +101,7 @@ export function tick(turn: Turn, groupId: string): void {
 
 function passDeadline(turn: Turn, group: ClassicGroup, deadline: number): void {
   for (const [memberId, at] of group.pendingJoins) {
-    if (at > deadline) continue;
-    group.pendingJoins.delete(memberId);
-    return completeJoinIfAllJoined(turn, group);
+    if (at <= deadline) return pendingJoinPassed(turn, group, memberId);
   }
   for (const member of group.members.values()) {
     if (member.sessionDeadline > deadline) continue;

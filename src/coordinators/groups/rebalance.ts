@@ -90,6 +90,12 @@ export function completeJoinIfAllJoined(turn: Turn, group: ClassicGroup): void {
   }
 }
 
+/** A member id was given out and nobody came back with it. Kafka lets this end even the first delay. */
+export function pendingJoinPassed(turn: Turn, group: ClassicGroup, memberId: string): void {
+  group.pendingJoins.delete(memberId);
+  if (group.state === "PreparingRebalance" && allMembersJoined(group)) completeJoin(turn, group);
+}
+
 /** The join deadline has passed. */
 export function joinDeadlinePassed(turn: Turn, group: ClassicGroup): void {
   const initial = group.initialJoin;

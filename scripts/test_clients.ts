@@ -10,18 +10,21 @@ import { brokerFromEnv } from "../tests/clients/broker.ts";
 import { clients, reference } from "../tests/clients/clients.ts";
 import { crossSteps, runCross } from "../tests/clients/cross.ts";
 import { root } from "../tests/clients/install.ts";
+import { runTools } from "../tests/clients/java_tools.ts";
 import { Report } from "../tests/clients/report.ts";
 import { runScenario, steps } from "../tests/clients/scenario.ts";
+
+/** The name under which Kafka's own command-line tools are selected and reported. */
+const javaTools = "java-tools";
 
 Deno.exit(await main(Deno.args));
 
 /** Runs the clients named in `names`, or all; gives the exit code. */
 async function main(names: string[]): Promise<number> {
-  const unknown = names.filter((name) => !clients.some((client) => client.id === name));
+  const known = [...clients.map((client) => client.id), javaTools];
+  const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
-    console.error(
-      `no client ${unknown.join(", ")}; there are ${clients.map((client) => client.id).join(", ")}`,
-    );
+    console.error(`no client ${unknown.join(", ")}; there are ${known.join(", ")}`);
     return 2;
   }
   const report = new Report();
@@ -53,7 +56,8 @@ async function main(names: string[]): Promise<number> {
       await broker.stop("SIGKILL");
       await broker.start();
     }
-    await runCross(bench, installed);
+    if (installed.length > 0) await runCross(bench, installed);
+    if (names.length === 0 || names.includes(javaTools)) await tools(broker.bootstrap, report);
   } catch (error) {
     report.failed("broker", "life", (error as Error).message);
   } finally {
@@ -81,4 +85,18 @@ async function install(chosen: Client[], report: Report): Promise<Client[]> {
     }
   }
   return ready;
+}
+
+/** Kafka's command-line tools: a row of their own, as their steps are others. */
+async function tools(bootstrap: string, report: Report): Promise<void> {
+  let startedAt = performance.now();
+  try {
+    await runTools(bootstrap, (step, error) => {
+      if (error !== null) report.failed(javaTools, step, error);
+      else report.passed(javaTools, step, (performance.now() - startedAt) / 1000);
+      startedAt = performance.now();
+    });
+  } catch (error) {
+    report.failed(javaTools, "install", (error as Error).message);
+  }
 }

@@ -6,6 +6,7 @@
 import type { Client } from "./adapter.ts";
 import { installKcat, installPython } from "./install.ts";
 import { command as goCommand, install as installGo } from "./go/install.ts";
+import { command as javaCommand, install as installJava } from "./java/install.ts";
 import { command as nodeCommand, install as installNode } from "./node/install.ts";
 
 const classicOnly = "only the classic group protocol, not KIP-848's";
@@ -27,6 +28,11 @@ function go(id: Parameters<typeof goCommand>[0], unsupported: Client["unsupporte
 /** A Node library, by the name of its adapter. */
 function node(id: Parameters<typeof nodeCommand>[0], unsupported: Client["unsupported"] = {}): Client {
   return { id, command: nodeCommand(id), install: installNode, unsupported };
+}
+
+/** Kafka's own client of a release. */
+function java(release: Parameters<typeof javaCommand>[0], unsupported: Client["unsupported"] = {}): Client {
+  return { id: `java-${release}`, command: javaCommand(release), install: installJava, unsupported };
 }
 
 /** Does what other clients lack. */
@@ -66,4 +72,6 @@ export const clients: Client[] = [
   go("sarama", { "next-gen": classicOnly }),
   node("kafkajs", { "static-member": "kafkajs has no static members", "next-gen": classicOnly }),
   node("platformatic"),
+  java("3.9"),
+  java("4.4"),
 ];

@@ -43,7 +43,10 @@ export class Writer {
     return this.chunkBytes + this.position - this.start;
   }
 
-  /** Makes room for `size` bytes and gives where they go. */
+  /**
+   * Makes room for `size` bytes and gives where they go. It may replace `bytes` and `view`: call it before either is
+   * looked at, never inside of an expression that has looked already.
+   */
   private reserve(size: number): number {
     if (this.bytes.length - this.position < size) this.grow(size);
     const at = this.position;
@@ -63,16 +66,20 @@ export class Writer {
   }
 
   int8(value: number): void {
-    this.view.setInt8(this.reserve(1), value);
+    const at = this.reserve(1);
+    this.view.setInt8(at, value);
   }
   int16(value: number): void {
-    this.view.setInt16(this.reserve(2), value);
+    const at = this.reserve(2);
+    this.view.setInt16(at, value);
   }
   uint16(value: number): void {
-    this.view.setUint16(this.reserve(2), value);
+    const at = this.reserve(2);
+    this.view.setUint16(at, value);
   }
   int32(value: number): void {
-    this.view.setInt32(this.reserve(4), value);
+    const at = this.reserve(4);
+    this.view.setInt32(at, value);
   }
   /** Takes offsets and the like as plain numbers too: those must be safe integers. */
   int64(value: bigint | number): void {
@@ -86,10 +93,12 @@ export class Writer {
     }
   }
   float64(value: number): void {
-    this.view.setFloat64(this.reserve(8), value);
+    const at = this.reserve(8);
+    this.view.setFloat64(at, value);
   }
   bool(value: boolean): void {
-    this.bytes[this.reserve(1)] = value ? 1 : 0;
+    const at = this.reserve(1);
+    this.bytes[at] = value ? 1 : 0;
   }
   uuid(text: string): void {
     const at = this.reserve(16);
@@ -99,11 +108,14 @@ export class Writer {
   /** An unsigned varint; `value` is taken as 32 bits. */
   unsignedVarint(value: number): void {
     let rest = value >>> 0;
+    // Room for all five bytes first: reserving may replace `bytes`.
+    let at = this.reserve(5);
     while (rest >= 0x80) {
-      this.bytes[this.reserve(1)] = rest & 0x7f | 0x80;
+      this.bytes[at++] = rest & 0x7f | 0x80;
       rest >>>= 7;
     }
-    this.bytes[this.reserve(1)] = rest;
+    this.bytes[at++] = rest;
+    this.position = at;
   }
 
   /** The length of a string, byte array or array, in the form that {@link Reader.length} reads; -1 is null. */
@@ -135,7 +147,8 @@ export class Writer {
 
   /** Bytes as they are, copied. */
   raw(bytes: Uint8Array): void {
-    this.bytes.set(bytes, this.reserve(bytes.length));
+    const at = this.reserve(bytes.length);
+    this.bytes.set(bytes, at);
   }
 
   /** Bytes as they are; large ones are referred to, so the caller leaves them alone until the frame is sent. */

@@ -112,7 +112,9 @@ async function start(
   await host.takeOver(producerIds);
 
   const groups = groupService(config, cluster, replicas, warn);
+  takeDynamicSettings(config, cluster, nodeId, warn);
   cluster.onChange((change) => {
+    if (change.brokerConfigs.length > 0) takeDynamicSettings(config, cluster, nodeId, warn);
     host.apply(change);
     if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
   });
@@ -248,6 +250,17 @@ function groupsConfig(config: BrokerConfig): GroupsConfig {
     offsetsRetentionMs: config.get("offsets.retention.minutes") * 60_000,
     offsetsRetentionCheckIntervalMs: config.get("offsets.retention.check.interval.ms"),
   };
+}
+
+/** What clients changed of the broker's settings. */
+function takeDynamicSettings(
+  config: BrokerConfig,
+  cluster: Cluster,
+  nodeId: number,
+  report: (problem: string) => void,
+): void {
+  const changed = (name: string) => cluster.image.brokerConfigs.get(name) ?? new Map<string, string>();
+  for (const problem of config.setDynamic(changed(String(nodeId)), changed(""))) report(problem);
 }
 
 /** A random integer from 0 up to, not including, `bound`. */

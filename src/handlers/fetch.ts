@@ -117,11 +117,30 @@ function readOne(
   if (limits.version >= firstWithBatches || read.bytes.length === 0) {
     return { ...answer, records: read.bytes };
   }
+  const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits.version, maxBytes);
+  return typeof converted === "number" ? failed(wanted, converted) : { ...answer, records: converted };
+}
 
-  const magic = limits.version >= firstWithFormat1 ? 1 : 0;
-  const converted = downConvert(read.bytes, magic, wanted.fetchOffset);
-  if (converted.problem !== null) return failed(wanted, converted.problem.errorCode);
-  return { ...answer, records: converted.bytes };
+/** What was read in the client's message format, or an error code. */
+function downConverted(
+  partition: Partition,
+  fetchOffset: number,
+  batches: Uint8Array,
+  version: number,
+  maxBytes: number,
+): Uint8Array | number {
+  const magic = version >= firstWithFormat1 ? 1 : 0;
+  for (let offset = fetchOffset, bytes = batches;;) {
+    const converted = downConvert(bytes, magic, fetchOffset);
+    if (converted.problem !== null) return converted.problem.errorCode;
+    // Control batches have no old form. A client that got nothing for them would ask for the same offset for ever.
+    if (converted.bytes.length > 0 || converted.nextOffset <= offset) return converted.bytes;
+    offset = converted.nextOffset;
+    const more = partition.read(offset, maxBytes, true);
+    if (more.errorCode !== ErrorCode.NONE) return more.errorCode;
+    if (more.bytes.length === 0) return converted.bytes;
+    bytes = more.bytes;
+  }
 }
 
 /** The partition, or the error code that says why there is none. */

@@ -56,9 +56,10 @@ export class PartitionHost {
         return { partition: log.partition, leaderEpoch: log.leaderEpochAt(log.nextOffset) };
       }),
     }));
-    await this.o.cluster.adoptTopics(topics);
-    // An id that a producer of the former broker still uses must not be given to another.
+    // An id that a producer of the former broker still uses must not be given to another. First, because a crash after
+    // the adoption would not come here again.
     if (lastProducerId >= 0) await producerIds.skipPast(lastProducerId);
+    await this.o.cluster.adoptTopics(topics);
     this.o.report(`Took over ${topics.length} topics that were in the data directory already`);
   }
 

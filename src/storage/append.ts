@@ -168,7 +168,8 @@ function checkClientBatch(batch: BatchView, o: AppendOptions): Refusal | null {
 function checkRecordsAndTimes(batch: BatchView, config: LogConfig, now: number): Refusal | null {
   const createTime = config.messageTimestampType === "CreateTime";
   if (!createTime && batch.timestampType === TimestampType.LOG_APPEND_TIME) {
-    return new Refusal(ErrorCode.INVALID_TIMESTAMP, "Cannot append: only the broker may set log append time");
+    const text = "Cannot append: only the broker may set log append time";
+    return new Refusal(ErrorCode.INVALID_TIMESTAMP, text, [{ index: 0, text }]);
   }
   const keysNeeded = config.cleanupPolicy.compact && !batch.isControl;
   // Some clients never set maxTimestamp; believing it would hide the batch from searches by time and from retention.

@@ -84,12 +84,12 @@ export function readEpochs(files: Files, path: string): EpochEntry[] {
   });
 }
 
-export function writeEpochs(files: Files, path: string, epochs: readonly EpochEntry[], sync: boolean): void {
+export function writeEpochs(files: Files, path: string, epochs: readonly EpochEntry[]): void {
   replaceFile(
     files,
     path,
     formatEntries(epochs.map(({ epoch, startOffset }) => `${epoch} ${startOffset}`)),
-    sync,
+    false,
   );
 }
 

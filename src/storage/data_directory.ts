@@ -61,7 +61,7 @@ export function claimDirectory(
     const closedCleanly = files.stat(marker) !== null;
     if (closedCleanly) {
       files.remove(marker);
-      files.syncDirectory(directory);
+      files.syncDirectoryNow(directory);
     }
     return { meta, closedCleanly, unlock };
   } catch (error) {
@@ -76,7 +76,7 @@ export function claimDirectory(
 /** Makes a new directory's own name durable, where the directory above may be opened: not everyone may. */
 function syncName(files: Files, directory: string): void {
   try {
-    files.syncDirectory(parentOf(directory));
+    files.syncDirectoryNow(parentOf(directory));
   } catch (error) {
     if (!(error instanceof IoError) || !["EACCES", "EPERM"].includes(error.code)) throw error;
   }

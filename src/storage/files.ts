@@ -64,8 +64,10 @@ export interface Files {
   remove(path: string): void;
   /** Removes a directory and what is in it; content when it is not there. */
   removeDirectory(path: string): void;
-  /** Puts the names in the directory (files made, renamed, removed) on the device. */
-  syncDirectory(path: string): void;
+  /** Resolves when the names in the directory (files made, renamed, removed) are on the device. */
+  syncDirectory(path: string): Promise<void>;
+  /** The same, blocking. */
+  syncDirectoryNow(path: string): void;
   /** Takes an exclusive lock that dies with the process, making the file when it is missing; null when another holds it. */
   lock(path: string): Unlock | null;
 }
@@ -109,7 +111,17 @@ export function replaceFile(files: Files, path: string, content: Uint8Array | st
     handle.close();
   }
   files.rename(temporary, path);
-  if (sync) files.syncDirectory(parentOf(path));
+  if (sync) files.syncDirectoryNow(parentOf(path));
+}
+
+/** Resolves when the content of the file at `path` is on the device. */
+export async function syncFile(files: Files, path: string): Promise<void> {
+  const handle = files.open(path, false);
+  try {
+    await handle.sync();
+  } finally {
+    handle.close();
+  }
 }
 
 /** The directory that `path` is in. */

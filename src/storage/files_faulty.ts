@@ -99,9 +99,13 @@ export class FaultyFiles implements Files {
     this.check("remove directory", path);
     this.inner.removeDirectory(path);
   }
-  syncDirectory(path: string): void {
+  async syncDirectory(path: string): Promise<void> {
     this.check("sync directory", path);
-    this.inner.syncDirectory(path);
+    await this.inner.syncDirectory(path);
+  }
+  syncDirectoryNow(path: string): void {
+    this.check("sync directory", path);
+    this.inner.syncDirectoryNow(path);
   }
   lock(path: string) {
     this.check("lock", path);

@@ -154,7 +154,12 @@ export class MemoryFiles implements Files {
     this.remove(path);
   }
 
-  syncDirectory(path: string): void {
+  async syncDirectory(path: string): Promise<void> {
+    await Promise.resolve();
+    this.syncDirectoryNow(path);
+  }
+
+  syncDirectoryNow(path: string): void {
     const directory = this.directory(path, "sync directory", path);
     directory.durable = new Map(directory.entries);
   }

@@ -82,6 +82,17 @@ class RealFile implements FileHandle {
   }
 }
 
+/** Windows cannot open a directory, and needs no such sync. */
+const directoriesSync = Deno.build.os !== "windows";
+
+function openDirectory(path: string): FileHandle {
+  try {
+    return new RealFile(fs.openSync(path, "r"), path);
+  } catch (error) {
+    throw failed("open directory", path, error);
+  }
+}
+
 /** The real thing. Stateless: one instance serves all. */
 export const realFiles: Files = {
   open(path: string, create: boolean): FileHandle {
@@ -148,18 +159,23 @@ export const realFiles: Files = {
     }
   },
 
-  syncDirectory(path: string): void {
-    // Windows cannot open a directory, and needs no such sync.
-    if (Deno.build.os === "windows") return;
+  async syncDirectory(path: string): Promise<void> {
+    if (!directoriesSync) return;
+    const directory = openDirectory(path);
     try {
-      const descriptor = fs.openSync(path, "r");
-      try {
-        fs.fsyncSync(descriptor);
-      } finally {
-        fs.closeSync(descriptor);
-      }
-    } catch (error) {
-      throw failed("sync directory", path, error);
+      await directory.sync();
+    } finally {
+      directory.close();
+    }
+  },
+
+  syncDirectoryNow(path: string): void {
+    if (!directoriesSync) return;
+    const directory = openDirectory(path);
+    try {
+      directory.syncNow();
+    } finally {
+      directory.close();
     }
   },
 

@@ -19,7 +19,7 @@ import {
 } from "./append.ts";
 import { baseOffsetAt, leaderEpochAt, scanBatches } from "./batch_scan.ts";
 import { CorruptCheckpoint, readEpochs, writeEpochs } from "./checkpoints.ts";
-import { type Files, IoError } from "./files.ts";
+import { type Files, IoError, syncFile } from "./files.ts";
 import type { HandlePool } from "./handles.ts";
 import { LeaderEpochs } from "./leader_epochs.ts";
 import type { LogConfig } from "./log_config.ts";
@@ -99,6 +99,7 @@ export class Log {
   /** A failed append may have left bytes after the end of the active segment. */
   private tailDirty = false;
   private epochsDirty = false;
+  private epochsUnsynced = false;
   /** Some operation failed, and was reported; the next append to succeed reports that too. */
   private failing = false;
   private snapshotOffset = -1;
@@ -123,7 +124,7 @@ export class Log {
       return () => {
         if (truncations === this.truncations) this.flushedOffset = Math.max(this.flushedOffset, target);
       };
-    }, () => this.writeEpochs(true));
+    }, () => this.flushEpochs());
     this.startOffset = o.logStartOffset ?? 0;
     this.flushedOffset = o.recoveryPoint ?? 0;
     this.endOffset = Math.max(this.flushedOffset, this.startOffset);
@@ -286,7 +287,7 @@ export class Log {
     // Neither is needed: the next flush writes the indexes, and recovery reads further back without a snapshot.
     this.attempt("finish a segment of", () => {
       closed.finishIndexes();
-      this.writeSnapshot(false);
+      this.writeSnapshot();
     });
     closed.unsynced = true; // its indexes, at least
     this.flushNow(now);
@@ -314,19 +315,34 @@ export class Log {
     if (epoch < 0 || !this.epochs.assign(epoch, startOffset)) return;
     this.epochsDirty = true;
     // The batches carry their epochs too: the next flush writes the file, or recovery finds them.
-    this.attempt("write leader epochs of", () => this.writeEpochs(false));
+    this.attempt("write leader epochs of", () => this.writeEpochs());
   }
 
-  private writeEpochs(sync: boolean): void {
+  private writeEpochs(): void {
     if (!this.epochsDirty) return;
-    writeEpochs(this.segments.files, this.segments.pathOf(LEADER_EPOCH_FILE), this.epochs.all, sync);
+    writeEpochs(this.segments.files, this.segments.pathOf(LEADER_EPOCH_FILE), this.epochs.all);
     this.epochsDirty = false;
+    this.epochsUnsynced = true;
+    this.segments.directoryUnsynced = true;
   }
 
-  private writeSnapshot(sync: boolean): void {
+  private async flushEpochs(): Promise<void> {
+    this.writeEpochs();
+    if (!this.epochsUnsynced) return;
+    this.epochsUnsynced = false;
+    try {
+      await syncFile(this.segments.files, this.segments.pathOf(LEADER_EPOCH_FILE));
+    } catch (error) {
+      this.epochsUnsynced = true;
+      throw error;
+    }
+  }
+
+  private writeSnapshot(): void {
     if (this.snapshotOffset === this.endOffset) return;
-    this.segments.snapshots.write(this.endOffset, this.producers, this.segments.baseOffsets, sync);
+    this.segments.snapshots.write(this.endOffset, this.producers, this.segments.baseOffsets);
     this.snapshotOffset = this.endOffset;
+    this.segments.directoryUnsynced = true;
   }
 
   private appended(
@@ -347,8 +363,13 @@ export class Log {
   }
 
   private duplicateAppend(written: WrittenBatch): AppendResult {
-    const logAppendTimeMs = this.config.messageTimestampType === "LogAppendTime" ? written.timestamp : -1;
-    return this.appended(written.lastOffset - written.offsetDelta, written.lastOffset, logAppendTimeMs, true);
+    // Kafka tells the time of the batch here even where the topic has create time.
+    return this.appended(
+      written.lastOffset - written.offsetDelta,
+      written.lastOffset,
+      written.timestamp,
+      true,
+    );
   }
 
   private refuse(errorCode: number, errorText: string): AppendResult {
@@ -449,7 +470,7 @@ export class Log {
       this.flushedOffset = Math.min(this.flushedOffset, offset);
       this.startOffset = Math.min(this.startOffset, offset);
       if (this.epochs.truncateFromEnd(offset)) this.epochsDirty = true;
-      this.writeEpochs(false);
+      this.writeEpochs();
       segments.snapshots.removeAfter(offset);
       this.snapshotOffset = segments.snapshots.latest ?? -1;
       this.producers = producersAt(this.recoveryParts(), offset).producers;
@@ -502,7 +523,7 @@ export class Log {
       if (first > this.startOffset) this.moveStart(first);
       this.attempt("clear up after old segments of", () => {
         this.segments.snapshots.removeBefore(first);
-        this.writeEpochs(false);
+        this.writeEpochs();
       });
     }
     return removed;
@@ -547,7 +568,7 @@ export class Log {
   /** Flushes and writes a producer snapshot, so that a crash has to read no further back than here. */
   shortenRecovery(now: number): Promise<void> {
     if (this.unopened !== null) return Promise.resolve();
-    this.attempt("write a producer snapshot of", () => this.writeSnapshot(false));
+    this.attempt("write a producer snapshot of", () => this.writeSnapshot());
     return this.flushNow(now);
   }
 
@@ -575,7 +596,10 @@ export class Log {
       const { active } = segments;
       active?.finishIndexes();
       active?.trimIndexes();
-      if (this.endOffset > 0) this.writeSnapshot(true);
+      if (this.endOffset > 0 && this.snapshotOffset !== this.endOffset) {
+        this.writeSnapshot();
+        await segments.snapshots.syncLatest();
+      }
       await this.flusher.flush();
       await active?.offsets.sync();
       await active?.times.sync();
@@ -703,7 +727,7 @@ export class Log {
     segments.snapshots.removeAfter(nextOffset);
     this.snapshotOffset = segments.snapshots.latest ?? -1;
     if (this.epochs.truncateFromEnd(this.endOffset)) this.epochsDirty = true;
-    this.writeEpochs(false);
+    this.writeEpochs();
     this.unopened = null;
   }
 

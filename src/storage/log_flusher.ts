@@ -3,7 +3,7 @@
  * and all who come meanwhile share the next one.
  */
 
-import { parentOf } from "./files.ts";
+import { parentOf, syncFile } from "./files.ts";
 import type { LogSegments } from "./log_segments.ts";
 import { PARTITION_METADATA_FILE } from "./names.ts";
 
@@ -13,12 +13,12 @@ export class LogFlusher {
 
   constructor(
     private readonly segments: LogSegments,
-    /** Whether the partition's directory itself may not be on the device yet. */
+    /** Whether the partition's directory and what is always in it may not be on the device yet. */
     private isNew: boolean,
     /** Called first; what it gives, when all that was written before is on the device. */
     private readonly begin: () => () => void,
-    /** Writes what is kept in other files. */
-    private readonly flushRest: () => void,
+    /** Brings to the device what is kept in other files. */
+    private readonly flushRest: () => Promise<void>,
   ) {}
 
   /** Rejects with `IoError`. */
@@ -56,26 +56,25 @@ export class LogFlusher {
       }
     }
     if (this.segments.gone) return;
-    this.flushRest();
-    this.syncDirectory();
+    await this.flushRest();
+    await this.syncDirectories();
     done();
   }
 
-  private syncDirectory(): void {
+  private async syncDirectories(): Promise<void> {
     const { files, place } = this.segments;
     if (this.isNew) {
-      const metadata = files.open(this.segments.pathOf(PARTITION_METADATA_FILE), false);
-      try {
-        metadata.syncNow();
-      } finally {
-        metadata.close();
-      }
-      files.syncDirectory(parentOf(place.path));
+      await syncFile(files, this.segments.pathOf(PARTITION_METADATA_FILE));
+      await files.syncDirectory(parentOf(place.path));
       this.isNew = false;
-      this.segments.directoryUnsynced = true;
     }
     if (!this.segments.directoryUnsynced) return;
-    files.syncDirectory(place.path);
     this.segments.directoryUnsynced = false;
+    try {
+      await files.syncDirectory(place.path);
+    } catch (error) {
+      this.segments.directoryUnsynced = true;
+      throw error;
+    }
   }
 }

@@ -3,7 +3,7 @@
  * was last closed; recovery begins at the latest that fits.
  */
 
-import { type Files, readFile, replaceFile } from "./files.ts";
+import { type Files, readFile, replaceFile, syncFile } from "./files.ts";
 import type { Place } from "./handles.ts";
 import { offsetName, SNAPSHOT_SUFFIX } from "./names.ts";
 import { readProducerSnapshot, writeProducerSnapshot } from "./producer_snapshot.ts";
@@ -38,14 +38,19 @@ export class Snapshots {
    * Writes the state as of `offset`. Of older snapshots, those at one of `segmentBases` stay: recovery may need them
    * when later ones are damaged. Throws `IoError`.
    */
-  write(offset: number, state: ProducerState, segmentBases: readonly number[], sync: boolean): void {
+  write(offset: number, state: ProducerState, segmentBases: readonly number[]): void {
     if (this.offsets.includes(offset)) return;
-    replaceFile(this.files, this.path(offset), writeProducerSnapshot(state), sync);
+    replaceFile(this.files, this.path(offset), writeProducerSnapshot(state), false);
     this.offsets.push(offset);
     this.offsets.sort((a, b) => a - b);
     for (const at of [...this.offsets]) {
       if (at < offset && !segmentBases.includes(at)) this.remove(at);
     }
+  }
+
+  /** Brings the latest snapshot to the device, but for its name. Rejects with `IoError`. */
+  async syncLatest(): Promise<void> {
+    if (this.latest !== null) await syncFile(this.files, this.path(this.latest));
   }
 
   /** Removes the snapshots after `offset`, whose log is gone. */

@@ -49,7 +49,7 @@ for (
 Deno.test("writeEpochs() writes what Kafka writes", () => {
   const files = new MemoryFiles();
   const epochs = [{ epoch: 0, startOffset: 0 }, { epoch: 3, startOffset: 17 }];
-  checkpoints.writeEpochs(files, "/e", epochs, false);
+  checkpoints.writeEpochs(files, "/e", epochs);
   assertEquals(readText(files, "/e"), "0\n2\n0 0\n3 17\n");
   assertEquals(checkpoints.readEpochs(files, "/e"), epochs);
 });

@@ -93,11 +93,11 @@ for (const [name, make] of implementations) {
 Deno.test("MemoryFiles.crashed('power') loses what was not synced, names too", async () => {
   const files = new MemoryFiles();
   files.makeDirectory("/d");
-  files.syncDirectory("/");
+  files.syncDirectoryNow("/");
   const kept = files.open("/d/kept", true);
   kept.writeAt(text("ab"), 0);
   await kept.sync();
-  files.syncDirectory("/d");
+  files.syncDirectoryNow("/d");
   kept.writeAt(text("cd"), 2);
   const lost = files.open("/d/lost", true);
   lost.writeAt(text("x"), 0);

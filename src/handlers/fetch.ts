@@ -18,6 +18,9 @@ const firstWithBatches = 4, firstWithFormat1 = 2;
 /** The first version that names topics by id. */
 const firstWithTopicIds = 13;
 
+/** The first version whose errors tell who leads now (KIP-951). */
+const firstWithLeaderHints = 16;
+
 const READ_COMMITTED = 1;
 
 type TopicAnswer = FetchResponse["responses"][number];
@@ -99,13 +102,18 @@ function readOne(
   context: RequestContext,
 ): PartitionAnswer {
   const partition = findPartition(wanted, limits, context);
-  if (typeof partition === "number") return failed(wanted, partition);
+  // Kafka's empty list of aborted transactions where it has no partition is kept, though it says nothing.
+  if (typeof partition === "number") return { ...failed(wanted, partition), abortedTransactions: [] };
   const stale = partition.checkLeaderEpoch(wanted.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) {
+    if (stale !== ErrorCode.FENCED_LEADER_EPOCH || limits.version < firstWithLeaderHints) {
+      return failed(wanted, stale);
+    }
     const currentLeader = { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch };
     return { ...failed(wanted, stale), currentLeader };
   }
   const divergingEpoch = divergence(partition, wanted);
+  if (divergingEpoch === "unknown") return failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE);
   if (divergingEpoch !== undefined) return { ...readable(partition, wanted, limits), divergingEpoch };
 
   const left = Math.max(0, limits.maxBytes - bytesSoFar);
@@ -159,11 +167,11 @@ function findPartition(
   return services.replicas.get(wanted.topic, wanted.partition) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
 }
 
-/** Where the reader's log parts from this one (KIP-595): it read something that was later cut off. */
+/** Where the reader's log parts from this one (KIP-595): it read what was later cut off, or an epoch never heard of. */
 function divergence(partition: Partition, { lastFetchedEpoch, fetchOffset }: FetchedPartition) {
   if (lastFetchedEpoch < 0) return undefined;
   const end = partition.log.endOffsetForEpoch(lastFetchedEpoch, partition.leaderEpoch);
-  if (end.leaderEpoch < 0 || end.endOffset < 0) return undefined;
+  if (end.leaderEpoch < 0 || end.endOffset < 0) return "unknown";
   if (end.leaderEpoch >= lastFetchedEpoch && end.endOffset >= fetchOffset) return undefined;
   return { epoch: end.leaderEpoch, endOffset: end.endOffset };
 }

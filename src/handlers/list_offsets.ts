@@ -35,12 +35,9 @@ const NOT_FOUND: Found = { offset: -1, timestamp: -1, leaderEpoch: -1 };
 export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context) => ({
   topics: request.topics.map((topic) => ({
     name: topic.name,
-    partitions: topic.partitions.map((asked) => {
-      const twice = topic.partitions.some((other) =>
-        other !== asked && other.partitionIndex === asked.partitionIndex
-      );
-      return answer(topic.name, asked, twice, request.isolationLevel === READ_COMMITTED, context);
-    }),
+    partitions: [...Map.groupBy(topic.partitions, (p) => p.partitionIndex).values()].map((
+      [asked, ...again],
+    ) => answer(topic.name, asked, again.length > 0, request.isolationLevel === READ_COMMITTED, context)),
   })),
 });
 

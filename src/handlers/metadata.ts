@@ -31,13 +31,11 @@ export const metadataHandler: Handler<typeof metadata> = async (request, context
     clusterAuthorizedOperations: request.includeClusterAuthorizedOperations && version >= 8
       ? clusterOperations
       : operationsOmitted,
-    // What is wrong comes first, as in Kafka.
     topics: [
-      ...topics.missing.map((m) => ({
-        ...m,
-        topicAuthorizedOperations: m.name === null ? operationsOmitted : topicAuthorizedOperations,
-      })),
+      // Unknown ids come first and unknown names last, as in Kafka.
+      ...topics.unknownIds.map((topic) => ({ ...topic, topicAuthorizedOperations: operationsOmitted })),
       ...topics.found.map((topic) => ({ ...describeTopic(topic), topicAuthorizedOperations })),
+      ...topics.missing.map((topic) => ({ ...topic, topicAuthorizedOperations })),
     ],
   };
 };
@@ -54,16 +52,16 @@ async function findTopics(request: MetadataRequest, context: RequestContext) {
   const { cluster } = context.services;
   const all = request.topics === null ||
     (context.version < firstWithEmptyList && request.topics.length === 0);
-  if (all) return { found: [...cluster.image.topics.values()], missing: [] };
+  if (all) return { found: [...cluster.image.topics.values()], missing: [], unknownIds: [] };
 
   const found = new Map<string, TopicImage>();
-  const missing: Missing[] = [];
+  const missing: Missing[] = [], unknownIds: Missing[] = [];
   const wanted = new Set<string>();
   for (const { name, topicId } of request.topics!) {
     if (context.version >= firstWithTopicIds && topicId !== ZERO_UUID) {
       const topic = cluster.image.topicsById.get(topicId);
       if (topic !== undefined) found.set(topic.name, topic);
-      else missing.push(absent(null, topicId, ErrorCode.UNKNOWN_TOPIC_ID));
+      else unknownIds.push(absent(null, topicId, ErrorCode.UNKNOWN_TOPIC_ID));
     } else {
       wanted.add(name ?? "");
     }
@@ -75,7 +73,7 @@ async function findTopics(request: MetadataRequest, context: RequestContext) {
     if (topic !== undefined) found.set(name, topic);
     else missing.push(absent(name, ZERO_UUID, errors.get(name) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION));
   }
-  return { found: [...found.values()], missing };
+  return { found: [...found.values()], missing, unknownIds };
 }
 
 /** Makes the topics that may be made, and says of the others why not. */

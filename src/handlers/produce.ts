@@ -5,7 +5,7 @@
  * With acks=0 nothing is answered; a failure then can only be told by closing the connection, so that the client
  * looks at its metadata again.
  */
-import { BatchView, Compression, magicAt } from "../codec/batch.ts";
+import { BATCH_OVERHEAD, BatchView, Compression, LOG_OVERHEAD } from "../codec/batch.ts";
 import { ErrorCode, errorName } from "../codec/errors.ts";
 import { upConvert } from "../codec/legacy.ts";
 import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
@@ -72,6 +72,14 @@ function disconnectIfFailed(
   return null;
 }
 
+/** Errors that Kafka answers before it looks at the log, so that they say nothing of its start. */
+const withoutLogStart: ReadonlySet<number> = new Set([
+  ErrorCode.CORRUPT_MESSAGE,
+  ErrorCode.KAFKA_STORAGE_ERROR,
+  ErrorCode.MESSAGE_TOO_LARGE,
+  ErrorCode.RECORD_LIST_TOO_LARGE,
+]);
+
 /** An outcome, and when the append behind it is committed; null when there is nothing to wait for. */
 interface Appended {
   readonly outcome: Outcome;
@@ -81,7 +89,7 @@ interface Appended {
 function appendTo(
   topic: string | undefined,
   { index, records }: PartitionData,
-  { acks }: ProduceRequest,
+  { acks, transactionalId }: ProduceRequest,
   context: RequestContext,
 ): Appended {
   if (acks < -1 || acks > 1) return refused(index, ErrorCode.INVALID_REQUIRED_ACKS);
@@ -106,25 +114,40 @@ function appendTo(
     );
   }
   return context.version >= firstWithBatches
-    ? appendBatch(partition, records, context)
+    ? appendBatch(partition, records, transactionalId, context)
     : appendMessages(partition, records, context);
 }
 
-function appendBatch(partition: Partition, records: Uint8Array, context: RequestContext): Appended {
+function appendBatch(
+  partition: Partition,
+  records: Uint8Array,
+  transactionalId: string | null,
+  context: RequestContext,
+): Appended {
   const { index } = partition;
-  // Seventeen bytes reach to the magic byte; what is shorter the log calls corrupt.
-  if (records.length >= 17) {
-    const magic = magicAt(records, 0);
-    if (magic !== 2) {
-      return refused(
-        index,
-        ErrorCode.INVALID_RECORD,
-        `Cannot append format ${magic}: this version needs format 2`,
-      );
-    }
-    if (context.version < firstWithZstd && new BatchView(records).compression === Compression.ZSTD) {
-      return refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7");
-    }
+  const batch = new BatchView(records);
+  // A length that no batch can have is damage, which the log tells; any other that does not fit is a wrong request.
+  const claimed = records.length < LOG_OVERHEAD ? null : batch.sizeInBytes;
+  if (claimed === null || (claimed >= BATCH_OVERHEAD && claimed !== records.length)) {
+    return refused(index, ErrorCode.INVALID_RECORD, `${records.length} bytes are not one whole record batch`);
+  }
+  const { magic } = batch;
+  if (magic === 0 || magic === 1) {
+    return refused(
+      index,
+      ErrorCode.INVALID_RECORD,
+      `Cannot append format ${magic}: this version needs format 2`,
+    );
+  }
+  if (magic === 2 && context.version < firstWithZstd && batch.compression === Compression.ZSTD) {
+    return refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7");
+  }
+  if (magic === 2 && batch.isTransactional && transactionalId === null) {
+    return refused(
+      index,
+      ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+      "A transactional batch without its id",
+    );
   }
   return appended(partition, records, context);
 }
@@ -143,7 +166,7 @@ function appended(partition: Partition, batch: Uint8Array, { services }: Request
     errorCode: result.errorCode,
     baseOffset: result.baseOffset,
     logAppendTimeMs: result.logAppendTimeMs,
-    logStartOffset: result.logStartOffset,
+    logStartOffset: withoutLogStart.has(result.errorCode) ? -1 : result.logStartOffset,
     recordErrors: (result.recordErrors ?? []).map((e) => ({
       batchIndex: e.index,
       batchIndexErrorMessage: e.text,

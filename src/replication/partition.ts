@@ -64,7 +64,8 @@ export class Partition {
    */
   append(bytes: Uint8Array, origin: "client" | "coordinator", now: number): PartitionAppend {
     const result = this.log.append(bytes, { leaderEpoch: this.leaderEpoch, origin, now });
-    if (result.errorCode !== ErrorCode.NONE || result.duplicate) return { ...result, committed: null };
+    if (result.errorCode !== ErrorCode.NONE) return { ...result, committed: null };
+    // Of a batch that was sent again the first copy may still be on its way to the disk.
     const end = result.lastOffset + 1;
     if (!result.mustFlush) {
       this.commit(end, bytes.length);

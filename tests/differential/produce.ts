@@ -94,7 +94,6 @@ export const produceScenarios = [
     two.set(one);
     two.set(one, one.length);
     await append(broker, topic, new Uint8Array(0));
-    await append(broker, topic, null);
     await append(broker, topic, two);
     await append(broker, topic, damaged(one, 16, 1));
     await append(broker, topic, damaged(one, 16, 0));

@@ -37,9 +37,22 @@ const volatile: Readonly<Record<string, (value: unknown) => unknown>> = {
   errorCode: (v) => typeof v === "number" && v !== ErrorCode.NONE ? `${v} ${errorName(v)}` : v,
 };
 
+/** Lists that Kafka gives in the order of a hash table, and by what they are sorted to be compared. */
+const unordered: Readonly<Record<string, string>> = {
+  configs: "name",
+  responses: "name",
+  topics: "name",
+  groups: "groupId",
+  results: "groupId",
+};
+
 function normal(value: unknown, key = ""): unknown {
   if (key !== "" && volatile[key]) return volatile[key](value);
-  if (Array.isArray(value)) return value.map((item) => normal(item));
+  if (Array.isArray(value)) {
+    const items = value.map((item) => normal(item));
+    const by = (item: unknown) => String((item as Record<string, unknown> | null)?.[unordered[key]] ?? "");
+    return key in unordered ? items.sort((a, b) => by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0) : items;
+  }
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, normal(inner, name)]));
 }

@@ -6,8 +6,7 @@
 
 import { dirname, join } from "node:path";
 
-import { explainCompile } from "./lib/compile_failure.ts";
-import { run, runScript, ScriptError } from "./lib/run.ts";
+import { reasonIn, run, runScript, ScriptError } from "./lib/run.ts";
 
 const root = dirname(import.meta.dirname!);
 const out = join(root, "dist/trackway");
@@ -35,6 +34,14 @@ async function compile(): Promise<void> {
   await refuseOtherProgram();
   await Deno.rename(compiled, out);
   console.log(`${out}: ${((await Deno.stat(out)).size / 1e6).toFixed(0)} MB, Deno ${Deno.version.deno}`);
+}
+
+/** One line for what `deno compile` printed, with a way out. `denort` is DENORT_BIN, where it is set. */
+export function explainCompile(stderr: string, denoVersion: string, denort: string | undefined): string {
+  const reason = reasonIn(stderr);
+  if (!stderr.includes("Setting up base binary") || denort) return `Cannot compile: ${reason}`;
+  return `Cannot compile: Deno's download host, which has denort ${denoVersion}, cannot be reached (${reason}). ` +
+    "Set DENORT_BIN to a local denort of this version, or use `deno task pack`, which needs none";
 }
 
 /** `deno compile` appends to whatever DENORT_BIN names, and what comes of a wrong one is found out here, not by users. */

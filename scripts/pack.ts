@@ -15,7 +15,7 @@ import project from "../deno.json" with { type: "json" };
 import { isKeptFile, type NpmPackage, type PackageOnDisk, planAddons, type Platform } from "./lib/addons.ts";
 import { licenceText } from "./lib/licences.ts";
 import { runScript, ScriptError, stdoutOf } from "./lib/run.ts";
-import { launcher, type PayloadFile, programPath, runtimePath, stub } from "./lib/stub.ts";
+import { launcher, type PayloadFile, programPath, runArguments, runtimePath, stub } from "./lib/stub.ts";
 import { encodeHex } from "../src/base/hex.ts";
 
 const root = dirname(import.meta.dirname!);
@@ -73,6 +73,27 @@ async function lay(staging: string, platform: Platform): Promise<void> {
   }
   await copy(Deno.execPath(), join(staging, runtimePath));
   await Deno.writeTextFile(join(staging, "LICENSES.txt"), licences(graph));
+
+  const imported = new Set(
+    graph.modules.flatMap(({ npmPackage }) => npmPackage ? packages[npmPackage].name : []),
+  );
+  await tryAddons(staging, plan.external.filter((name) => imported.has(name)));
+}
+
+/** The program makes do without an addon that it cannot load, only slower: nobody would notice until then. */
+async function tryAddons(staging: string, names: readonly string[]): Promise<void> {
+  if (names.length === 0) throw new ScriptError("Cannot pack: the program imports no addon, and it should");
+  const script = join(staging, "try_addons.js");
+  await Deno.writeTextFile(script, names.map((name) => `import ${JSON.stringify(name)};\n`).join(""));
+  // Another DENO_DIR, empty: the one of this machine has the packages, and would hide that they are missing here.
+  const denoDir = await Deno.makeTempDir({ prefix: "trackway-pack-deno-" });
+  try {
+    const args = [...runArguments, script];
+    await stdoutOf("load the addons", join(staging, runtimePath), args, staging, { DENO_DIR: denoDir });
+  } finally {
+    await Deno.remove(denoDir, { recursive: true });
+    await Deno.remove(script);
+  }
 }
 
 interface Graph {

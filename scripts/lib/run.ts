@@ -21,13 +21,18 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs a program to its end, without colours and without input. */
-export async function run(program: string, args: readonly string[], cwd: string): Promise<Outcome> {
+/** Runs a program to its end, without colours and without input; `environment` is added to what is there. */
+export async function run(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const { code, stdout, stderr } = await new Deno.Command(program, {
     args: [...args],
     cwd,
     stdin: "null",
-    env: { NO_COLOR: "1" },
+    env: { NO_COLOR: "1", ...environment },
   }).output();
   const text = new TextDecoder();
   return { code, stdout: text.decode(stdout), stderr: text.decode(stderr) };
@@ -39,8 +44,9 @@ export async function stdoutOf(
   program: string,
   args: readonly string[],
   cwd: string,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const { code, stdout, stderr } = await run(program, args, cwd);
+  const { code, stdout, stderr } = await run(program, args, cwd, environment);
   if (code !== 0) throw new ScriptError(`Cannot ${purpose}: ${reasonIn(stderr)}`);
   return stdout;
 }

@@ -33,15 +33,27 @@ export const runtimePath = "deno";
 export const programPath = "trackway.js";
 
 /**
- * The end of both scripts. --node-modules-dir=manual finds the addons in the node_modules beside the program;
+ * How the runtime is to run a program with addons: --node-modules-dir=manual finds them in the node_modules beside it;
  * --no-config keeps a stray deno.json out; everything is allowed because addons need --allow-ffi, which is as good.
  */
+export const runArguments = [
+  "run",
+  "--allow-all",
+  "--quiet",
+  "--no-config",
+  "--no-lock",
+  "--no-remote",
+  "--cached-only",
+  "--node-modules-dir=manual",
+];
+
+/** The end of both scripts. */
 const launch = `# A code cache and nothing else is kept there; where it cannot be written, Deno goes without.
 DENO_DIR=$home/deno-dir
 DENO_NO_UPDATE_CHECK=1
 export DENO_DIR DENO_NO_UPDATE_CHECK
-exec "$home/${runtimePath}" run --allow-all --quiet --no-config --no-lock --no-remote --cached-only \\
-  --node-modules-dir=manual "$home/${programPath}" "$@"
+exec "$home/${runtimePath}" ${runArguments.join(" ")} \\
+  "$home/${programPath}" "$@"
 `;
 
 /** The launcher of a directory that is unpacked already, as in a container image. It must lie in that directory. */

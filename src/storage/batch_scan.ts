@@ -21,7 +21,9 @@ import type { PooledFile } from "./handles.ts";
 const MIN_LEGACY_BYTES = LOG_OVERHEAD + 14;
 const LEGACY_CRC_AT = 12;
 const LEGACY_TIMESTAMP_AT = 18;
-const CHUNK_BYTES = 1 << 20;
+/** Reading begins small, since many a search ends soon, and grows. */
+const FIRST_CHUNK_BYTES = 64 << 10;
+const MAX_CHUNK_BYTES = 1 << 20;
 
 /** Bytes to look at before anything can be said about a batch. */
 export const PEEK_BYTES = BATCH_OVERHEAD;
@@ -69,7 +71,7 @@ export type Visit = (bytes: Uint8Array, at: number, size: number, position: numb
  * for which `visit` returned true: `to`, unless it stopped or the bytes there are not a whole batch. Throws `IoError`.
  */
 export function scanBatches(file: PooledFile, from: number, to: number, visit: Visit): number {
-  let chunk = new Uint8Array(Math.min(CHUNK_BYTES, to - from));
+  let chunk = new Uint8Array(Math.min(FIRST_CHUNK_BYTES, to - from));
   let position = from;
   while (position < to) {
     const wanted = Math.min(chunk.length, to - position);
@@ -83,7 +85,11 @@ export function scanBatches(file: PooledFile, from: number, to: number, visit: V
       at += size;
     }
     position += at;
-    if (at > 0 && held === wanted) continue;
+    if (at > 0 && held === wanted) {
+      const more = Math.min(chunk.length * 4, MAX_CHUNK_BYTES, to - position);
+      if (more > chunk.length) chunk = new Uint8Array(more);
+      continue;
+    }
     // Not one whole batch in the chunk: a larger one, if the file can hold it, else damage or a torn end.
     if (held < wanted || size === 0 || size > to - position || size <= chunk.length) return position;
     chunk = new Uint8Array(size);

@@ -659,7 +659,7 @@ export class Log {
     if (active !== undefined) {
       segments.openIndexes(active, this.config.indexIntervalBytes);
       const end = endOfClosedLog(active);
-      if (end === null || (expected !== null && end !== expected && end > this.startOffset)) {
+      if (end === null || (expected !== null && Math.max(end, this.startOffset) !== expected)) {
         this.onWarning(
           `${this.name}: closed in order at offset ${expected}, but the log ends at ${
             end ?? "a damaged batch"

@@ -58,10 +58,8 @@ const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
 const HIGH_WATERMARK_INTERVAL_MS = 5_000;
 /** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
 const RECOVERY_BYTES_MAX = 64 << 20;
-/** Logs looked after in one tick: what concerns all of them is spread over many. */
-const LOGS_PER_TICK = 500;
-/** Opening logs lets other work in after this long. */
-const OPENING_SLICE_MS = 20;
+/** What concerns all logs lets other work in after this long. */
+const SLICE_MS = 10;
 const CLOSED_AT_ONCE = 32;
 /** KRaft keeps its metadata log among the partitions. */
 const METADATA_TOPIC = "__cluster_metadata";
@@ -74,6 +72,8 @@ export class LogManager {
   private lastHighWatermarkMs: number;
   private lastRetentionMs: number;
   private startsDirty = false;
+  /** What the checkpoints hold, by file. */
+  private readonly written = new Map<string, PartitionOffset[]>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
   private closed = false;
@@ -231,7 +231,7 @@ export class LogManager {
     const { files, directory, clock } = this.o;
     const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
     const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
-    let sliceEnds = clock.monotonic() + OPENING_SLICE_MS;
+    let sliceEnds = clock.monotonic() + SLICE_MS;
     for (const { name, isDirectory } of files.list(directory)) {
       if (!isDirectory) continue;
       const path = `${directory}/${name}`;
@@ -252,7 +252,7 @@ export class LogManager {
       this.logs.set(name, log);
       if (clock.monotonic() >= sliceEnds) {
         await new Promise((resolve) => setTimeout(resolve, 0));
-        sliceEnds = clock.monotonic() + OPENING_SLICE_MS;
+        sliceEnds = clock.monotonic() + SLICE_MS;
       }
     }
   }
@@ -291,7 +291,10 @@ export class LogManager {
   // ------------------------------------------------------------------------------------------------------ upkeep
 
   private visitLogs(now: number): void {
-    for (const log of this.round.splice(0, LOGS_PER_TICK)) {
+    const { clock } = this.o;
+    const sliceEnds = clock.monotonic() + SLICE_MS;
+    while (this.round.length > 0 && clock.monotonic() < sliceEnds) {
+      const log = this.round.pop()!;
       if (this.get(log.topic, log.partition) !== log) continue;
       log.expireProducers(now);
       if (log.applyRetention(now, log.highWatermark) > 0) this.startsDirty = true;
@@ -337,7 +340,11 @@ export class LogManager {
       const offset = offsetOf(log);
       if (offset !== null) offsets.push({ topic: log.topic, partition: log.partition, offset });
     }
+    // Most of the time nothing has moved, and the disk may sleep.
+    const known = this.written.get(file);
+    if (!sync && known !== undefined && sameOffsets(known, offsets)) return;
     writeOffsets(this.o.files, `${this.o.directory}/${file}`, offsets, sync);
+    this.written.set(file, offsets);
   }
 
   /** False, and a warning, when the disk fails. */
@@ -362,6 +369,13 @@ function readCheckpoint(o: LogManagerOptions, file: string): Map<string, number>
     o.onWarning(error.message);
     return new Map();
   }
+}
+
+function sameOffsets(a: PartitionOffset[], b: PartitionOffset[]): boolean {
+  return a.length === b.length &&
+    a.every(({ topic, partition, offset }, i) =>
+      topic === b[i].topic && partition === b[i].partition && offset === b[i].offset
+    );
 }
 
 function clamp(value: number, low: number, high: number): number {

@@ -3,7 +3,7 @@
  * `baseOffset`; `size` says where the log ends, whatever a failed write left behind it in the file.
  */
 
-import { lastOffsetAt, maxTimestampAt, scanBatches } from "./batch_scan.ts";
+import { lastOffsetAt, maxTimestampAt, PEEK_BYTES, scanBatches } from "./batch_scan.ts";
 import { type HandlePool, type Place, PooledFile } from "./handles.ts";
 import {
   LOG_SUFFIX,
@@ -184,12 +184,11 @@ export class Segment {
   filledForMs(batchMaxTimestamp: number, now: number): number {
     if (this.size === 0) return 0;
     if (this.firstTimestamp === null) {
-      scanBatches(this.log, 0, this.size, (bytes, at) => {
-        this.firstTimestamp = maxTimestampAt(bytes, at);
-        return false;
-      });
+      const peek = new Uint8Array(PEEK_BYTES);
+      this.log.get().readAt(peek, 0);
+      this.firstTimestamp = maxTimestampAt(peek, 0);
     }
-    const first = this.firstTimestamp ?? -1;
+    const first = this.firstTimestamp;
     return first >= 0 ? batchMaxTimestamp - first : now - this.createdMs;
   }
 

@@ -17,8 +17,17 @@ export function command(name: typeof adapters[number]): string[] {
 /** Needs Go; fetches the pinned modules on first use. */
 export async function install(): Promise<void> {
   const here = join(root, "tests/clients/go");
-  const texts = await Promise.all(sources.map((path) => Deno.readTextFile(join(here, path))));
+  const texts = await Promise.all(
+    sources.map((path) => Deno.readTextFile(join(here, path))),
+  );
   await once("go", texts.join("\0"), async () => {
-    await run("go", ["-C", here, "build", "-o", join(root, binDir), ...adapters.map((name) => `./${name}`)]);
+    await run("go", [
+      "-C",
+      here,
+      "build",
+      "-o",
+      join(root, binDir),
+      ...adapters.map((name) => `./${name}`),
+    ]);
   });
 }

@@ -185,21 +185,20 @@ public final class ClientAdapter {
         }
         if (flags.containsKey("instance-id")) p.put("group.instance.id", flags.get("instance-id"));
         try (var consumer = consumer(p)) {
-            var listener = new AssignmentPrinter(consumer);
             Thread waiter = new Thread(() -> {
                 untilStandardInputCloses();
                 consumer.wakeup();
             });
             waiter.setDaemon(true);
             waiter.start();
-            consumer.subscribe(List.of(topic), listener);
-            while (true) pollAndCommit(consumer, listener);
+            consumer.subscribe(List.of(topic), new AssignmentPrinter(consumer));
+            while (true) pollAndCommit(consumer);
         } catch (WakeupException leave) {
             // closing the consumer has left the group
         }
     }
 
-    private void pollAndCommit(KafkaConsumer<String, String> consumer, AssignmentPrinter listener) {
+    private void pollAndCommit(KafkaConsumer<String, String> consumer) {
         ConsumerRecords<String, String> records = consumer.poll(POLL);
         if (records.isEmpty()) return;
         for (ConsumerRecord<String, String> r : records) {
@@ -211,20 +210,17 @@ public final class ClientAdapter {
             consumer.commitSync();
             emit("{\"event\":\"committed\"}");
         } catch (RebalanceInProgressException | CommitFailedException e) {
-            System.err.println("commit: " + e);
-            listener.commitRefused = true;
+            System.err.println("commit: " + e); // the next commit takes along what is still owned then
         }
     }
 
-    /** Prints the whole assignment when it differs from the one printed before. */
+    /**
+     * Prints the whole assignment when it differs from the one printed before. A revocation is printed at once, since
+     * under a cooperative protocol records of other partitions may come before the new assignment does.
+     */
     private static final class AssignmentPrinter implements ConsumerRebalanceListener {
         private final KafkaConsumer<?, ?> consumer;
         private List<Integer> printed = null;
-        /**
-         * Records printed before will come again to whoever holds their partition next, which may be this member:
-         * the next assignment is printed as a loss of everything and a new start.
-         */
-        boolean commitRefused = false;
 
         AssignmentPrinter(KafkaConsumer<?, ?> consumer) {
             this.consumer = consumer;
@@ -232,22 +228,18 @@ public final class ClientAdapter {
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
-            // An eager protocol revokes everything before it assigns anew: what counts is what comes out.
-        }
-
-        @Override
-        public void onPartitionsLost(Collection<TopicPartition> lost) {
-            print(List.of());
+            print(revoked);
         }
 
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> added) {
-            if (commitRefused) print(List.of());
-            commitRefused = false;
-            print(consumer.assignment().stream().map(TopicPartition::partition).sorted().toList());
+            print(List.of());
         }
 
-        private void print(List<Integer> now) {
+        /** What the consumer calls its assignment still has what it is about to lose. */
+        private void print(Collection<TopicPartition> lost) {
+            var now = consumer.assignment().stream().filter(tp -> !lost.contains(tp))
+                .map(TopicPartition::partition).sorted().toList();
             if (!now.equals(printed)) emit("{\"event\":\"assigned\",\"partitions\":" + now + "}");
             printed = now;
         }

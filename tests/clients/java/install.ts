@@ -9,16 +9,28 @@ import { once, root, run } from "../install.ts";
 
 const cacheDir = ".cache/clients/java";
 const releases = { "3.9": "3.9.1", "4.4": "4.4.0" } as const;
-const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+const copyDependencies =
+  "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
 
 /** Options for programs that live for a second: a small heap, no second compiler, warnings only, on stderr. */
-const jvmOptions = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+const jvmOptions = [
+  "-Xmx256M",
+  "-XX:+UseSerialGC",
+  "-XX:TieredStopAtLevel=1",
+  "-Xshare:auto",
+]
   .concat("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
 
 /** How to run the adapter with the clients of a release, relative to the checkout. */
 export function command(release: keyof typeof releases): string[] {
   const dir = `${cacheDir}/${release}`;
-  return ["java", ...jvmOptions, "-cp", `${dir}/classes:${dir}/lib/*`, "ClientAdapter"];
+  return [
+    "java",
+    ...jvmOptions,
+    "-cp",
+    `${dir}/classes:${dir}/lib/*`,
+    "ClientAdapter",
+  ];
 }
 
 /** How to run a class of Kafka's tools, relative to the checkout; its arguments follow. */
@@ -37,20 +49,27 @@ export async function install(): Promise<void> {
     await once(
       `java-${release}-lib`,
       `${version}\0${pom}`,
-      () => resolve(join(here, "clients-pom.xml"), join(dir, "lib"), [`-Dkafka.version=${version}`]),
+      () =>
+        resolve(join(here, "clients-pom.xml"), join(dir, "lib"), [
+          `-Dkafka.version=${version}`,
+        ]),
     );
-    await once(`java-${release}-classes`, [java, version, pom, source].join("\0"), async () => {
-      const quiet = ["-nowarn", "-Xlint:none", "-Xlint:-removal"]; // see the adapter's head
-      const classes = join(dir, "classes");
-      await run("javac", [
-        ...quiet,
-        "-cp",
-        join(dir, "lib/*"),
-        "-d",
-        classes,
-        join(here, "ClientAdapter.java"),
-      ]);
-    });
+    await once(
+      `java-${release}-classes`,
+      [java, version, pom, source].join("\0"),
+      async () => {
+        const quiet = ["-nowarn", "-Xlint:none", "-Xlint:-removal"]; // see the adapter's head
+        const classes = join(dir, "classes");
+        await run("javac", [
+          ...quiet,
+          "-cp",
+          join(dir, "lib/*"),
+          "-d",
+          classes,
+          join(here, "ClientAdapter.java"),
+        ]);
+      },
+    );
   }
 }
 
@@ -66,17 +85,31 @@ export async function installTools(): Promise<void> {
 }
 
 /** Copies what a pom depends on into `libDir`, which holds nothing else then. */
-async function resolve(pom: string, libDir: string, properties: string[]): Promise<void> {
+async function resolve(
+  pom: string,
+  libDir: string,
+  properties: string[],
+): Promise<void> {
   await Deno.remove(libDir, { recursive: true }).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
   const where = [`-DoutputDirectory=${libDir}`, "-DincludeScope=runtime"];
-  await run("mvn", ["-B", "-q", "-f", pom, copyDependencies, ...where, ...properties]);
+  await run("mvn", [
+    "-B",
+    "-q",
+    "-f",
+    pom,
+    copyDependencies,
+    ...where,
+    ...properties,
+  ]);
 }
 
 async function javaVersion(): Promise<string> {
   const version = (await run("javac", ["-version"])).trim();
   const major = Number(version.match(/^javac (\d+)/)?.[1] ?? 0);
-  if (major < 17) throw new Error(`javac says "${version}", a JDK of 17 or newer is needed`);
+  if (major < 17) {
+    throw new Error(`javac says "${version}", a JDK of 17 or newer is needed`);
+  }
   return version;
 }

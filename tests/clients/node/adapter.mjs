@@ -24,7 +24,11 @@ export function* chunksToProduce({ start, count, timestampBase }, message) {
     const to = Math.min(from + 1000, start + count);
     yield Array.from({ length: to - from }, (_, k) => {
       const i = from + k;
-      return message(`k${i}`, `v${i}`, timestampBase === undefined ? undefined : timestampBase + i);
+      return message(
+        `k${i}`,
+        `v${i}`,
+        timestampBase === undefined ? undefined : timestampBase + i,
+      );
     });
   }
 }
@@ -46,7 +50,12 @@ export class Events {
   }
 
   record(partition, offset, value) {
-    emit({ event: "record", partition, offset: Number(offset), value: String(value) });
+    emit({
+      event: "record",
+      partition,
+      offset: Number(offset),
+      value: String(value),
+    });
   }
 
   /**
@@ -63,23 +72,39 @@ export class Events {
 }
 
 function stdinClosed() {
-  return new Promise((resolve) => process.stdin.on("end", resolve).on("error", resolve).resume());
+  return new Promise((resolve) =>
+    process.stdin.on("end", resolve).on("error", resolve).resume()
+  );
 }
 
 /** Consumes until `count` records were printed; `client.consume` gets a callback that says whether to go on. */
 async function consume(client, { topic, from, count, timeoutMs }) {
-  const fromMs = from === "beginning" ? undefined : Number(from.match(/^timestamp:(\d+)$/)[1]);
+  const fromMs = from === "beginning"
+    ? undefined
+    : Number(from.match(/^timestamp:(\d+)$/)[1]);
   let seen = 0;
   let finish;
   const enough = new Promise((resolve) => finish = resolve);
   const timer = setTimeout(() => finish(), timeoutMs);
-  await client.consume({ topic, fromMs, until: enough }, (partition, offset, key, value) => {
-    if (seen === count) return;
-    emit({ partition, offset: Number(offset), key: String(key), value: String(value) });
-    if (++seen === count) finish();
-  });
+  await client.consume(
+    { topic, fromMs, until: enough },
+    (partition, offset, key, value) => {
+      if (seen === count) return;
+      emit({
+        partition,
+        offset: Number(offset),
+        key: String(key),
+        value: String(value),
+      });
+      if (++seen === count) finish();
+    },
+  );
   clearTimeout(timer);
-  if (seen < count) throw new Error(`consumed ${seen} of ${count} records within ${timeoutMs} ms`);
+  if (seen < count) {
+    throw new Error(
+      `consumed ${seen} of ${count} records within ${timeoutMs} ms`,
+    );
+  }
   emit({ done: seen });
 }
 
@@ -98,11 +123,18 @@ async function run(connect) {
         "start",
         "codec",
       ]
-        .concat(["idempotent", "timestamp-base", "partition", "from", "timeout-ms"])
+        .concat([
+          "idempotent",
+          "timestamp-base",
+          "partition",
+          "from",
+          "timeout-ms",
+        ])
         .map((name) => [name, { type: "string" }]),
     ),
   });
-  const number = (name, fallback) => values[name] === undefined ? fallback : Number(values[name]);
+  const number = (name, fallback) =>
+    values[name] === undefined ? fallback : Number(values[name]);
   const { topic, group } = values;
   const client = connect(values.bootstrap ?? "127.0.0.1:9092");
   switch (verb) {
@@ -140,11 +172,19 @@ async function run(connect) {
     }
     case "member": {
       const nextGen = values["group-protocol"] === "consumer";
-      const membership = { topic, group, instanceId: values["instance-id"], nextGen, until: stdinClosed() };
+      const membership = {
+        topic,
+        group,
+        instanceId: values["instance-id"],
+        nextGen,
+        until: stdinClosed(),
+      };
       return await client.member(membership, new Events());
     }
     case "committed":
-      for (const { partition, offset } of await client.committed(topic, group)) {
+      for (
+        const { partition, offset } of await client.committed(topic, group)
+      ) {
         emit({ partition, offset: Number(offset) });
       }
       return;
@@ -162,7 +202,10 @@ async function run(connect) {
 
 /** The messages of an error and of what it wraps: the broker's error is often two levels down. */
 function reasons(error) {
-  const inner = [...(error?.errors ?? []), ...(error?.cause ? [error.cause] : [])];
+  const inner = [
+    ...(error?.errors ?? []),
+    ...(error?.cause ? [error.cause] : []),
+  ];
   return [error?.message ?? String(error), ...inner.flatMap(reasons)];
 }
 

@@ -9,7 +9,13 @@ import { join } from "node:path";
 import { once, root, run } from "../install.ts";
 
 const cacheDir = ".cache/clients/node";
-const copied = ["package.json", "package-lock.json", "adapter.mjs", "kafkajs.mjs", "platformatic.mjs"];
+const copied = [
+  "package.json",
+  "package-lock.json",
+  "adapter.mjs",
+  "kafkajs.mjs",
+  "platformatic.mjs",
+];
 const node = {
   kafkajs: "node",
   platformatic: `${cacheDir}/node_modules/node-linux-${
@@ -26,9 +32,13 @@ export function command(name: keyof typeof node): string[] {
 export async function install(): Promise<void> {
   const here = join(root, "tests/clients/node");
   const version = await run("node", ["--version"]);
-  const packages = await Promise.all(copied.slice(0, 2).map((name) => Deno.readTextFile(join(here, name))));
+  const packages = await Promise.all(
+    copied.slice(0, 2).map((name) => Deno.readTextFile(join(here, name))),
+  );
   await Deno.mkdir(join(root, cacheDir), { recursive: true });
-  for (const name of copied) await Deno.copyFile(join(here, name), join(root, cacheDir, name));
+  for (const name of copied) {
+    await Deno.copyFile(join(here, name), join(root, cacheDir, name));
+  }
   await once("node", [version, ...packages].join("\0"), async () => {
     await run("npm", ["ci", "--prefix", cacheDir, "--no-audit", "--no-fund"]);
   });

@@ -5,15 +5,25 @@
 
 import kafkajs from "kafkajs";
 import { randomUUID } from "node:crypto";
-import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs, Unsupported } from "./adapter.mjs";
+import {
+  chunksToProduce,
+  heartbeatIntervalMs,
+  main,
+  sessionTimeoutMs,
+  Unsupported,
+} from "./adapter.mjs";
 
-const { CompressionCodecs, CompressionTypes, Kafka, logLevel, Partitioners } = kafkajs;
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel, Partitioners } =
+  kafkajs;
 
 /** Loads a codec's package when it is installed; all are loaded, since a consumer meets any of them. */
 const codecs = {
-  snappy: async () => CompressionCodecs[CompressionTypes.Snappy] = (await import("kafkajs-snappy")).default,
+  snappy: async () =>
+    CompressionCodecs[CompressionTypes.Snappy] =
+      (await import("kafkajs-snappy")).default,
   lz4: async () =>
-    CompressionCodecs[CompressionTypes.LZ4] = new (await import("kafkajs-lz4")).default().codec,
+    CompressionCodecs[CompressionTypes.LZ4] =
+      new (await import("kafkajs-lz4")).default().codec,
   zstd: () => import("@sensejs/kafkajs-zstd-support"), // registers itself
 };
 const missing = {};
@@ -30,7 +40,8 @@ function connect(bootstrap) {
     clientId: "kafkajs-adapter",
     brokers: [bootstrap],
     logLevel: logLevel.WARN,
-    logCreator: () => ({ namespace, log }) => console.error(namespace, log.message, log.error ?? ""),
+    logCreator: () => ({ namespace, log }) =>
+      console.error(namespace, log.message, log.error ?? ""),
   });
 
   async function admin(call) {
@@ -46,17 +57,27 @@ function connect(bootstrap) {
   return {
     create: (topic, numPartitions) =>
       admin(async (a) => {
-        const created = await a.createTopics({ topics: [{ topic, numPartitions, replicationFactor: 1 }] });
-        if (!created) throw new Error(`Cannot create topic ${topic}: it exists`);
+        const created = await a.createTopics({
+          topics: [{ topic, numPartitions, replicationFactor: 1 }],
+        });
+        if (!created) {
+          throw new Error(`Cannot create topic ${topic}: it exists`);
+        }
       }),
     list: () => admin((a) => a.listTopics()),
     describe: (topic) =>
-      admin(async (a) => (await a.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length),
+      admin(async (a) =>
+        (await a.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions
+          .length
+      ),
     delete: (topic) => admin((a) => a.deleteTopics({ topics: [topic] })),
 
     async produce({ topic, codec, idempotent, partition, ...range }) {
-      if (missing[codec]) throw new Unsupported(`no ${codec} codec: ${missing[codec]}`);
-      const compression = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 }[codec];
+      if (missing[codec]) {
+        throw new Unsupported(`no ${codec} codec: ${missing[codec]}`);
+      }
+      const compression =
+        { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 }[codec];
       if (compression === undefined) throw new Error(`unknown codec ${codec}`);
       const producer = kafka.producer({
         idempotent,
@@ -84,16 +105,22 @@ function connect(bootstrap) {
       const starts = fromMs === undefined
         ? []
         : await admin((a) => a.fetchTopicOffsetsByTimestamp(topic, fromMs));
-      const start = new Map(starts.map(({ partition, offset }) => [partition, BigInt(offset)]));
+      const start = new Map(
+        starts.map(({ partition, offset }) => [partition, BigInt(offset)]),
+      );
       await consumer.run({
         autoCommit: false,
         // A fetch from the beginning may be under way when the seeks are asked for.
         eachMessage: ({ partition, message: { offset, key, value } }) => {
-          if (BigInt(offset) >= (start.get(partition) ?? 0n)) emit(partition, offset, key, value);
+          if (BigInt(offset) >= (start.get(partition) ?? 0n)) {
+            emit(partition, offset, key, value);
+          }
           return Promise.resolve();
         },
       });
-      for (const { partition, offset } of starts) consumer.seek({ topic, partition, offset });
+      for (const { partition, offset } of starts) {
+        consumer.seek({ topic, partition, offset });
+      }
       await until;
       await consumer.disconnect();
       await admin((a) => a.deleteGroups([groupId]));
@@ -101,7 +128,9 @@ function connect(bootstrap) {
 
     async member({ topic, group, instanceId, nextGen, until }, events) {
       if (instanceId) throw new Unsupported("kafkajs has no static members");
-      if (nextGen) throw new Unsupported("kafkajs has only the classic group protocol");
+      if (nextGen) {
+        throw new Unsupported("kafkajs has only the classic group protocol");
+      }
       const consumer = kafka.consumer({
         groupId: group,
         sessionTimeout: sessionTimeoutMs,
@@ -113,7 +142,10 @@ function connect(bootstrap) {
         ({ payload }) => events.assigned(payload.memberAssignment[topic] ?? []),
       );
       const crashed = new Promise((_, reject) =>
-        consumer.on(consumer.events.CRASH, ({ payload }) => payload.restart || reject(payload.error))
+        consumer.on(
+          consumer.events.CRASH,
+          ({ payload }) => payload.restart || reject(payload.error),
+        )
       );
       await consumer.connect();
       await consumer.subscribe({ topics: [topic], fromBeginning: true });
@@ -121,10 +153,16 @@ function connect(bootstrap) {
         autoCommit: false,
         eachBatch: async ({ batch, isStale }) => {
           if (isStale()) return;
-          for (const { offset, value } of batch.messages) events.record(batch.partition, offset, value);
+          for (const { offset, value } of batch.messages) {
+            events.record(batch.partition, offset, value);
+          }
           const next = (BigInt(batch.lastOffset()) + 1n).toString();
           try {
-            await consumer.commitOffsets([{ topic, partition: batch.partition, offset: next }]);
+            await consumer.commitOffsets([{
+              topic,
+              partition: batch.partition,
+              offset: next,
+            }]);
           } catch (refused) {
             events.commitRefused();
             throw refused;
@@ -138,14 +176,25 @@ function connect(bootstrap) {
 
     committed: (topic, groupId) =>
       admin(async (a) => {
-        const [{ partitions }] = await a.fetchOffsets({ groupId, topics: [topic] });
-        return partitions.filter(({ offset }) => offset !== "-1").sort((x, y) => x.partition - y.partition);
+        const [{ partitions }] = await a.fetchOffsets({
+          groupId,
+          topics: [topic],
+        });
+        return partitions.filter(({ offset }) => offset !== "-1").sort((x, y) =>
+          x.partition - y.partition
+        );
       }),
-    groups: () => admin(async (a) => (await a.listGroups()).groups.map(({ groupId }) => groupId)),
+    groups: () =>
+      admin(async (a) =>
+        (await a.listGroups()).groups.map(({ groupId }) => groupId)
+      ),
     describeGroup: (group) =>
       admin(async (a) => {
-        const [{ state, members, errorCode }] = (await a.describeGroups([group])).groups;
-        if (errorCode !== 0) throw new Error(`Cannot describe group ${group}: error ${errorCode}`);
+        const [{ state, members, errorCode }] =
+          (await a.describeGroups([group])).groups;
+        if (errorCode !== 0) {
+          throw new Error(`Cannot describe group ${group}: error ${errorCode}`);
+        }
         return { state, members: members.length };
       }),
     deleteGroup: (group) => admin((a) => a.deleteGroups([group])),

@@ -13,12 +13,20 @@ import {
 } from "@platformatic/kafka";
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs } from "./adapter.mjs";
+import {
+  chunksToProduce,
+  heartbeatIntervalMs,
+  main,
+  sessionTimeoutMs,
+} from "./adapter.mjs";
 
 const retryPauseMs = 300;
 
 function connect(bootstrap) {
-  const base = { clientId: "platformatic-adapter", bootstrapBrokers: [bootstrap] };
+  const base = {
+    clientId: "platformatic-adapter",
+    bootstrapBrokers: [bootstrap],
+  };
 
   async function closing(client, call) {
     try {
@@ -39,14 +47,23 @@ function connect(bootstrap) {
     });
 
   return {
-    create: (topic, partitions) => admin((a) => a.createTopics({ topics: [topic], partitions, replicas: 1 })),
+    create: (topic, partitions) =>
+      admin((a) =>
+        a.createTopics({ topics: [topic], partitions, replicas: 1 })
+      ),
     list: () => admin((a) => a.listTopics()),
     describe: (topic) =>
-      admin(async (a) => (await a.metadata({ topics: [topic] })).topics.get(topic).partitionsCount),
+      admin(async (a) =>
+        (await a.metadata({ topics: [topic] })).topics.get(topic)
+          .partitionsCount
+      ),
     delete: (topic) => admin((a) => a.deleteTopics({ topics: [topic] })),
 
     async produce({ topic, codec, idempotent, partition, ...range }) {
-      const producer = new Producer({ ...base, serializers: stringSerializers });
+      const producer = new Producer({
+        ...base,
+        serializers: stringSerializers,
+      });
       const message = (key, value, ms) => ({
         topic,
         key,
@@ -56,7 +73,12 @@ function connect(bootstrap) {
       });
       await closing(producer, async () => {
         for (const messages of chunksToProduce(range, message)) {
-          await producer.send({ messages, acks: ProduceAcks.ALL, compression: codec, idempotent });
+          await producer.send({
+            messages,
+            acks: ProduceAcks.ALL,
+            compression: codec,
+            idempotent,
+          });
         }
       });
     },
@@ -66,18 +88,30 @@ function connect(bootstrap) {
       const consumer = openConsumer(groupId);
       await closing(consumer, async () => {
         const offsetsAt = async (timestamp) =>
-          (await consumer.listOffsets({ topics: [topic], timestamp })).get(topic);
+          (await consumer.listOffsets({ topics: [topic], timestamp })).get(
+            topic,
+          );
         const latest = await offsetsAt(-1n);
-        const from = await offsetsAt(fromMs === undefined ? -2n : BigInt(fromMs));
+        const from = await offsetsAt(
+          fromMs === undefined ? -2n : BigInt(fromMs),
+        );
         // -1: the partition has no record at or after that time.
         const offsets = from.map((offset, partition) => ({
           topic,
           partition,
           offset: offset === -1n ? latest[partition] : offset,
         }));
-        const stream = await consumer.consume({ topics: [topic], mode: "manual", offsets });
+        const stream = await consumer.consume({
+          topics: [topic],
+          mode: "manual",
+          offsets,
+        });
         const failed = new Promise((_, reject) => stream.on("error", reject));
-        stream.on("data", ({ partition, offset, key, value }) => emit(partition, offset, key, value));
+        stream.on(
+          "data",
+          ({ partition, offset, key, value }) =>
+            emit(partition, offset, key, value),
+        );
         await Promise.race([until, failed]);
       });
       await admin((a) => a.deleteGroups({ groups: [groupId] }));
@@ -85,9 +119,10 @@ function connect(bootstrap) {
 
     async member({ topic, group, instanceId, nextGen, until }, events) {
       const consumer = openConsumer(group, {
-        ...(nextGen
-          ? { groupProtocol: "consumer" }
-          : { sessionTimeout: sessionTimeoutMs, heartbeatInterval: heartbeatIntervalMs }),
+        ...(nextGen ? { groupProtocol: "consumer" } : {
+          sessionTimeout: sessionTimeoutMs,
+          heartbeatInterval: heartbeatIntervalMs,
+        }),
         ...(instanceId === undefined ? {} : { groupInstanceId: instanceId }),
       });
       const tellAssignment = () => {
@@ -103,29 +138,41 @@ function connect(bootstrap) {
           try {
             await follow(consumer, topic, events);
           } catch (error) {
+            if (leaving) return;
             console.error("stream:", error); // as when the broker restarts
+            // The next stream starts from what is committed: like a loss of everything and a new start.
+            events.assigned([]);
             await setTimeout(retryPauseMs);
+            tellAssignment();
           }
         }
       })();
-      await until;
+      await Promise.race([until, followed]);
       leaving = true;
       await consumer.close(true);
-      await followed;
     },
 
     committed: (topic, group) =>
       admin(async (a) => {
-        const [{ topics }] = await a.listConsumerGroupOffsets({ groups: [group] });
-        const partitions = topics.find(({ name }) => name === topic)?.partitions ?? [];
+        const [{ topics }] = await a.listConsumerGroupOffsets({
+          groups: [group],
+        });
+        const partitions = topics.find(({ name }) =>
+          name === topic
+        )?.partitions ?? [];
         return partitions.filter((p) => p.committedOffset >= 0n)
-          .map((p) => ({ partition: p.partitionIndex, offset: p.committedOffset }))
+          .map((p) => ({
+            partition: p.partitionIndex,
+            offset: p.committedOffset,
+          }))
           .sort((x, y) => x.partition - y.partition);
       }),
     groups: () => admin(async (a) => [...(await a.listGroups()).keys()]),
     describeGroup: (group) =>
       admin(async (a) => {
-        const described = (await a.describeGroups({ groups: [group] })).get(group);
+        const described = (await a.describeGroups({ groups: [group] })).get(
+          group,
+        );
         return { state: described.state, members: described.members.size };
       }),
     deleteGroup: (group) => admin((a) => a.deleteGroups({ groups: [group] })),
@@ -134,7 +181,11 @@ function connect(bootstrap) {
 
 /** Prints and commits until the consumer is closed. The stream has no polls: what it has buffered counts as one. */
 async function follow(consumer, topic, events) {
-  const stream = await consumer.consume({ topics: [topic], mode: "committed", fallbackMode: "earliest" });
+  const stream = await consumer.consume({
+    topics: [topic],
+    mode: "committed",
+    fallbackMode: "earliest",
+  });
   let last = new Map();
   for await (const message of stream) {
     events.record(message.partition, message.offset, message.value);
@@ -142,12 +193,7 @@ async function follow(consumer, topic, events) {
     if (stream.readableLength > 0) continue;
     const commits = [...last.values()].map((m) => m.commit());
     last = new Map();
-    try {
-      await Promise.all(commits);
-    } catch (refused) {
-      events.commitRefused();
-      throw refused;
-    }
+    await Promise.all(commits);
     events.committed();
   }
 }

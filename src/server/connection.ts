@@ -57,7 +57,9 @@ export class Connection implements Peer {
   private readonly cutter: FrameCutter;
   private readonly unsent: Uint8Array[] = [];
   private unsentBytes = 0;
-  private writing: Promise<void> | null = null;
+  private isWriting = false;
+  /** Resolves when the present run of writes, or the last one, is over. Never rejects. */
+  private writing: Promise<void> = Promise.resolve();
   /** Answers in request order that are not in `unsent` yet, because one before them is not ready. */
   private readonly pending: { answer: Answer | undefined }[] = [];
   private pipelineFree: (() => void) | null = null;
@@ -82,7 +84,7 @@ export class Connection implements Peer {
 
   /** Whether a request is being handled or an answer is being sent. */
   get busy(): boolean {
-    return this.pending.length > 0 || this.unsent.length > 0 || this.writing !== null;
+    return this.pending.length > 0 || this.unsent.length > 0 || this.isWriting;
   }
 
   /**
@@ -174,7 +176,7 @@ export class Connection implements Peer {
   private backpressure(): Promise<void> | void {
     if (this.unsentBytes <= this.limits.maxUnsentBytes) return;
     this.startWriting();
-    return this.writing ?? undefined;
+    return this.writing;
   }
 
   private enqueue(answer: Answer): void {
@@ -186,19 +188,25 @@ export class Connection implements Peer {
   }
 
   private startWriting(): void {
-    if (this.writing !== null || this.unsent.length === 0 || this.closed) return;
-    this.writing = this.write().catch((error) => {
-      if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
-      this.close();
-    }).finally(() => this.writing = null);
+    if (this.isWriting || this.unsent.length === 0 || this.closed) return;
+    this.isWriting = true;
+    this.writing = this.write();
   }
 
   private async write(): Promise<void> {
-    while (this.unsent.length > 0 && !this.closed) {
-      const bytes = this.nextToSend();
-      for (let sent = 0; sent < bytes.length;) sent += await this.conn.write(bytes.subarray(sent));
-      this.unsentBytes -= bytes.length;
-      this.lastActiveMs = this.monotonic();
+    try {
+      while (this.unsent.length > 0 && !this.closed) {
+        const bytes = this.nextToSend();
+        for (let sent = 0; sent < bytes.length;) sent += await this.conn.write(bytes.subarray(sent));
+        this.unsentBytes -= bytes.length;
+        this.lastActiveMs = this.monotonic();
+      }
+    } catch (error) {
+      if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
+      this.close();
+    } finally {
+      // In the same turn in which nothing was left: an answer that came a turn later would find a writer that is done.
+      this.isWriting = false;
     }
   }
 
@@ -220,7 +228,7 @@ export class Connection implements Peer {
 
   /** Resolves when all that was answered so far has been sent, or the connection is gone. */
   async flushed(): Promise<void> {
-    while (this.writing !== null) await this.writing;
+    while (this.isWriting) await this.writing;
   }
 
   disconnect(reason: string): void {

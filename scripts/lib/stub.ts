@@ -59,8 +59,10 @@ exec "$home/${runtimePath}" ${runArguments.join(" ")} \\
 /** The launcher of a directory that is unpacked already, as in a container image. It must lie in that directory. */
 export function launcher(): string {
   return `#!/bin/sh
-# Starts Trackway from the files beside this script.
-home=\${0%/*}
+# Starts Trackway from the files beside this script; a link to the script will do.
+self=$0
+if [ -h "$self" ]; then self=$(readlink -f "$self"); fi
+home=\${self%/*}
 case $home in
   /*) ;;
   *) home=$PWD/$home ;;

@@ -182,16 +182,20 @@ Deno.test("stub() begins the payload at a page, and refuses a name that a shell 
   assertThrows(() => stub({ ...inputs, files: [{ path: "a b", size: 1 }] }), Error, "Cannot pack a b");
 });
 
-onLinux("launcher() starts the files beside it from any working directory", async () => {
+onLinux("launcher() starts the files beside it, also when it is started by a link to it", async () => {
   await using bench = await packed();
   await bench.start();
   const script = join(bench.unpacked(), "trackway");
   await Deno.writeTextFile(script, launcher(), { mode: 0o755 });
-  const { code, stdout } = await start(script, {}, ["version"]);
-  const [last, , denoDir] = stdout.split("|");
-  assertEquals({ code, last, denoDir }, {
-    code: 7,
-    last: "version",
-    denoDir: join(bench.unpacked(), "deno-dir"),
-  });
+  const link = join(bench.cache, "link");
+  await Deno.symlink(script, link);
+  for (const path of [script, link]) {
+    const { code, stdout } = await start(path, {}, ["version"]);
+    const [last, , denoDir] = stdout.split("|");
+    assertEquals({ code, last, denoDir }, {
+      code: 7,
+      last: "version",
+      denoDir: join(bench.unpacked(), "deno-dir"),
+    });
+  }
 });

@@ -17,19 +17,24 @@ import {
   Refusal,
   refusedAppend,
 } from "./append.ts";
-import { baseOffsetAt, leaderEpochAt, scanBatches } from "./batch_scan.ts";
-import { CorruptCheckpoint, readEpochs, writeEpochs } from "./checkpoints.ts";
-import { type Files, IoError, syncFile } from "./files.ts";
+import { type Files, IoError } from "./files.ts";
+import { EpochFile } from "./epoch_file.ts";
 import type { HandlePool } from "./handles.ts";
-import { LeaderEpochs } from "./leader_epochs.ts";
 import type { LogConfig } from "./log_config.ts";
 import { LogFlusher } from "./log_flusher.ts";
+import {
+  openClosedLog,
+  openCrashedLog,
+  type OpenedLog,
+  type OpeningInput,
+  producersOf,
+} from "./log_opening.ts";
 import { LogReader } from "./log_reader.ts";
+import { needsRoll } from "./log_rolling.ts";
 import { LogSegments } from "./log_segments.ts";
-import { LEADER_EPOCH_FILE, partitionDirectory } from "./names.ts";
+import { partitionDirectory } from "./names.ts";
 import { type ProducerEntry, ProducerState, type WrittenBatch } from "./producer_state.ts";
 import type { ReadLimits } from "./read.ts";
-import { endOfClosedLog, producersAt, recover } from "./recovery.ts";
 import { expiredSegments } from "./retention.ts";
 import type { Segment } from "./segment.ts";
 import type { TimestampedOffset } from "./time_lookup.ts";
@@ -87,7 +92,7 @@ export class Log {
   private readonly segments: LogSegments;
   private readonly reader: LogReader;
   private readonly flusher: LogFlusher;
-  private epochs = new LeaderEpochs();
+  private readonly epochFile: EpochFile;
   private producers = new ProducerState();
   private startOffset: number;
   private endOffset: number;
@@ -98,8 +103,6 @@ export class Log {
   private unopened: { listed: boolean; how: "closed" | "crashed"; endIsKnown: boolean } | null;
   /** A failed append may have left bytes after the end of the active segment. */
   private tailDirty = false;
-  private epochsDirty = false;
-  private epochsUnsynced = false;
   /** Some operation failed, and was reported; the next append to succeed reports that too. */
   private failing = false;
   private snapshotOffset = -1;
@@ -118,13 +121,14 @@ export class Log {
       this.onWarning(`${this.name}: building the indexes of ${segment.log.path} anew`);
     });
     this.reader = new LogReader(this.segments);
+    this.epochFile = new EpochFile(this.segments);
     this.flusher = new LogFlusher(this.segments, o.origin !== "closed", () => {
       const target = this.endOffset;
       const truncations = this.truncations;
       return () => {
         if (truncations === this.truncations) this.flushedOffset = Math.max(this.flushedOffset, target);
       };
-    }, () => this.flushEpochs());
+    }, () => this.epochFile.flush());
     this.startOffset = o.logStartOffset ?? 0;
     this.flushedOffset = o.recoveryPoint ?? 0;
     this.endOffset = Math.max(this.flushedOffset, this.startOffset);
@@ -182,7 +186,8 @@ export class Log {
     if (batch.hasProducerId) {
       const verdict = this.producers.check(batch, o.origin === "client");
       if (verdict.errorCode !== ErrorCode.NONE) {
-        return this.refuse(verdict.errorCode, `Cannot append to ${this.name}: ${verdict.text}`);
+        const refusal = new Refusal(verdict.errorCode, `Cannot append to ${this.name}: ${verdict.text}`);
+        return refusedAppend(refusal, this.startOffset);
       }
       if (verdict.duplicateOf !== null) return this.duplicateAppend(verdict.duplicateOf);
     }
@@ -190,7 +195,7 @@ export class Log {
     batch.partitionLeaderEpoch = o.leaderEpoch;
     const stored = batch.bytes.length === batch.sizeInBytes ? batch.bytes : batch.toBytes();
     if (!this.write(stored, [batch], batch.maxTimestamp, o.now)) return this.unavailable();
-    if (o.leaderEpoch !== this.epochs.latest) this.noteEpoch(o.leaderEpoch, batch.baseOffset);
+    if (o.leaderEpoch !== this.epochFile.epochs.latest) this.noteEpoch(o.leaderEpoch, batch.baseOffset);
     const logAppendTimeMs = this.config.messageTimestampType === "LogAppendTime" ? o.now : -1;
     return this.appended(batch.baseOffset, batch.lastOffset, logAppendTimeMs, false);
   }
@@ -207,7 +212,7 @@ export class Log {
     if (!this.write(bytes, batches, maxTimestamp, now)) return this.unavailable();
     for (const batch of batches) {
       const epoch = batch.partitionLeaderEpoch;
-      if (epoch > this.epochs.latest) this.noteEpoch(epoch, batch.baseOffset);
+      if (epoch > this.epochFile.epochs.latest) this.noteEpoch(epoch, batch.baseOffset);
     }
     return this.appended(batches[0].baseOffset, batches[batches.length - 1].lastOffset, -1, false);
   }
@@ -268,7 +273,6 @@ export class Log {
     }
     const { active } = this.segments;
     if (active === undefined) return this.segments.add(baseOffset, now);
-    const { segmentBytes, segmentIndexBytes, segmentMs } = this.config;
     if (active.size === 0) {
       if (active.canHold(lastOffset)) return active;
       // A follower that starts far behind its leader's oldest record: an empty segment is in the way.
@@ -276,10 +280,8 @@ export class Log {
       this.reader.forget();
       return this.segments.add(baseOffset, now);
     }
-    const full = active.size > segmentBytes - bytes || active.offsets.isFull(segmentIndexBytes) ||
-      active.times.isFull(segmentIndexBytes) || !active.canHold(lastOffset);
-    const old = active.filledForMs(maxTimestamp, now) > segmentMs - this.jitterMs(active);
-    return full || old ? this.roll(active, baseOffset, now) : active;
+    const rolls = needsRoll(active, this.config, { bytes, lastOffset, maxTimestamp }, now);
+    return rolls ? this.roll(active, baseOffset, now) : active;
   }
 
   private roll(closed: Segment, baseOffset: number, now: number): Segment {
@@ -294,12 +296,6 @@ export class Log {
     return segment;
   }
 
-  // Spread out by place instead of chance, so that a run can be repeated.
-  private jitterMs(segment: Segment): number {
-    const { segmentJitterMs } = this.config;
-    return segmentJitterMs === 0 ? 0 : (segment.baseOffset + this.partition * 7919) % segmentJitterMs;
-  }
-
   /** Cuts off what a failed append left. False, and to be tried again, when that fails too: the size hides it till then. */
   private cleanTail(): boolean {
     this.tailDirty = !this.attempt("cut a failed append off", () => {
@@ -312,30 +308,10 @@ export class Log {
   }
 
   private noteEpoch(epoch: number, startOffset: number): void {
-    if (epoch < 0 || !this.epochs.assign(epoch, startOffset)) return;
-    this.epochsDirty = true;
-    // The batches carry their epochs too: the next flush writes the file, or recovery finds them.
-    this.attempt("write leader epochs of", () => this.writeEpochs());
-  }
-
-  private writeEpochs(): void {
-    if (!this.epochsDirty) return;
-    writeEpochs(this.segments.files, this.segments.pathOf(LEADER_EPOCH_FILE), this.epochs.all);
-    this.epochsDirty = false;
-    this.epochsUnsynced = true;
-    this.segments.directoryUnsynced = true;
-  }
-
-  private async flushEpochs(): Promise<void> {
-    this.writeEpochs();
-    if (!this.epochsUnsynced) return;
-    this.epochsUnsynced = false;
-    try {
-      await syncFile(this.segments.files, this.segments.pathOf(LEADER_EPOCH_FILE));
-    } catch (error) {
-      this.epochsUnsynced = true;
-      throw error;
-    }
+    if (epoch < 0) return;
+    this.epochFile.changed(this.epochFile.epochs.assign(epoch, startOffset));
+    // If it fails, the next flush writes the file, or recovery finds the epochs in the batches.
+    this.attempt("write leader epochs of", () => this.epochFile.write());
   }
 
   private writeSnapshot(): void {
@@ -372,12 +348,9 @@ export class Log {
     );
   }
 
-  private refuse(errorCode: number, errorText: string): AppendResult {
-    return refusedAppend(new Refusal(errorCode, errorText), this.startOffset);
-  }
-
   private unavailable(): AppendResult {
-    return this.refuse(ErrorCode.KAFKA_STORAGE_ERROR, this.offline ?? `The disk under ${this.name} failed`);
+    const text = this.offline ?? `The disk under ${this.name} failed`;
+    return refusedAppend(new Refusal(ErrorCode.KAFKA_STORAGE_ERROR, text), this.startOffset);
   }
 
   // ------------------------------------------------------------------------------------------------------- reading
@@ -427,13 +400,13 @@ export class Log {
     currentLeaderEpoch: number,
   ): { leaderEpoch: number; endOffset: number } {
     this.needReady();
-    return this.epochs.endOffset(requested, currentLeaderEpoch, this.endOffset);
+    return this.epochFile.epochs.endOffset(requested, currentLeaderEpoch, this.endOffset);
   }
 
   /** The leader epoch under which the record at `offset` was written; -1 when not known. Throws `IoError`. */
   leaderEpochAt(offset: number): number {
     this.needReady();
-    return this.epochs.at(offset);
+    return this.epochFile.epochs.at(offset);
   }
 
   /** Where the oldest transaction under way began; null without one. Throws `IoError`. */
@@ -469,11 +442,11 @@ export class Log {
       this.endOffset = offset;
       this.flushedOffset = Math.min(this.flushedOffset, offset);
       this.startOffset = Math.min(this.startOffset, offset);
-      if (this.epochs.truncateFromEnd(offset)) this.epochsDirty = true;
-      this.writeEpochs();
+      this.epochFile.changed(this.epochFile.epochs.truncateFromEnd(offset));
+      this.epochFile.write();
       segments.snapshots.removeAfter(offset);
       this.snapshotOffset = segments.snapshots.latest ?? -1;
-      this.producers = producersAt(this.recoveryParts(), offset).producers;
+      this.producers = producersOf(this.openingInput(), offset);
     });
     // Halfway, what is on disk and in memory may differ: it is read again before anything else.
     if (!truncated) this.unopened = { listed: false, how: "crashed", endIsKnown: false };
@@ -493,7 +466,7 @@ export class Log {
   private moveStart(offset: number): void {
     this.startOffset = offset;
     // Of a log not opened yet, the epochs are cut when they are read.
-    if (this.unopened === null && this.epochs.truncateFromStart(offset)) this.epochsDirty = true;
+    if (this.unopened === null) this.epochFile.changed(this.epochFile.epochs.truncateFromStart(offset));
   }
 
   /**
@@ -523,7 +496,7 @@ export class Log {
       if (first > this.startOffset) this.moveStart(first);
       this.attempt("clear up after old segments of", () => {
         this.segments.snapshots.removeBefore(first);
-        this.writeEpochs();
+        this.epochFile.write();
       });
     }
     return removed;
@@ -635,8 +608,21 @@ export class Log {
     if (this.offline !== null || !this.list()) return false;
     const { how, endIsKnown } = this.unopened;
     this.attempt("open", () => {
-      if (how === "closed") this.openClosed(endIsKnown ? this.endOffset : null);
-      else this.openCrashed();
+      let opened: OpenedLog | string | null = null;
+      if (how === "closed") {
+        opened = openClosedLog(this.openingInput(), endIsKnown ? this.endOffset : null);
+        // What was noted is not so: the segment that was written last is in doubt.
+        if (opened === null) {
+          this.flushedOffset = Math.min(this.flushedOffset, this.segments.active!.baseOffset);
+        }
+      }
+      if (opened === null) {
+        this.unopened!.how = "crashed";
+        opened = openCrashedLog(this.openingInput());
+      }
+      if (typeof opened !== "string") return this.take(opened);
+      this.offline = opened;
+      this.onWarning(opened);
     });
     return this.unopened === null;
   }
@@ -652,112 +638,25 @@ export class Log {
     return true;
   }
 
-  /** Opens a log that was closed in order at `expected` (null: not known), trusting all but its last few batches. */
-  private openClosed(expected: number | null): void {
-    const { segments } = this;
-    const { active } = segments;
-    if (active !== undefined) {
-      segments.openIndexes(active, this.config.indexIntervalBytes);
-      const end = endOfClosedLog(active);
-      if (end === null || (expected !== null && Math.max(end, this.startOffset) !== expected)) {
-        this.onWarning(
-          `${this.name}: closed in order at offset ${expected}, but the log ends at ${
-            end ?? "a damaged batch"
-          }; ` +
-            `checking it from ${active.baseOffset} on`,
-        );
-        this.flushedOffset = Math.min(this.flushedOffset, active.baseOffset);
-        this.unopened!.how = "crashed";
-        return this.openCrashed();
-      }
-      this.endOffset = Math.max(end, this.startOffset);
-      this.flushedOffset = this.endOffset;
-    }
-    this.loadEpochs();
-    // Without any snapshot nothing is known of producers: whoever closes a log writes one.
-    const { snapshots } = segments;
-    this.producers = snapshots.latest === null
-      ? new ProducerState()
-      : producersAt(this.recoveryParts(), this.endOffset).producers;
-    this.snapshotOffset = snapshots.latest ?? -1;
+  private take(opened: OpenedLog): void {
+    this.endOffset = Math.max(opened.endOffset, this.startOffset);
+    this.flushedOffset = opened.flushedOffset;
+    this.epochFile.open(opened.epochs, opened.epochsChanged);
+    this.producers = opened.producers;
+    this.snapshotOffset = this.segments.snapshots.latest ?? -1;
+    this.epochFile.write();
     this.unopened = null;
   }
 
-  private openCrashed(): void {
-    const { segments } = this;
-    this.loadEpochs();
-    if (segments.list.length === 0) {
-      this.endOffset = this.startOffset;
-      this.flushedOffset = Math.min(this.flushedOffset, this.endOffset);
-      this.unopened = null;
-      return;
-    }
-    const { nextOffset, producers, torn, gaps, damage } = recover({
-      ...this.recoveryParts(),
-      recoveryPoint: this.flushedOffset,
-      epochs: this.epochs,
-    });
-    if (damage !== null) {
-      this.offline = `The log of ${this.name} is damaged: ${damage.path} does not go on at position ` +
-        `${damage.position} (offset ${nextOffset}), but there are intact batches from ${damage.intactAt} on. Nothing was removed; the ` +
-        `partition is offline until the file is restored from a copy or the partition is deleted`;
-      this.onWarning(this.offline);
-      return;
-    }
-    if (torn !== null) {
-      this.onWarning(
-        `${this.name}: cut ${torn.bytes} bytes off the end of ${torn.segment.log.path} at position ` +
-          `${torn.position} (offset ${nextOffset}): an append that was not finished`,
-      );
-      for (let left = torn.laterSegments; left > 0; left--) segments.removeLast();
-    }
-    for (const [from, to] of this.config.cleanupPolicy.compact ? [] : gaps) {
-      this.onWarning(
-        `${this.name}: the records from offset ${from} to ${to - 1} are missing: they never reached the disk`,
-      );
-    }
-    if (nextOffset < this.flushedOffset) {
-      this.onWarning(`${this.name}: ${this.flushedOffset} was synced, but the log ends at ${nextOffset}`);
-    }
-    // Whatever reaches past the recovery point may be in memory only.
-    for (const segment of segments.list.slice(segments.indexFor(this.flushedOffset))) segment.unsynced = true;
-    this.endOffset = Math.max(nextOffset, this.startOffset);
-    this.flushedOffset = Math.min(this.flushedOffset, nextOffset);
-    this.producers = producers;
-    segments.snapshots.removeAfter(nextOffset);
-    this.snapshotOffset = segments.snapshots.latest ?? -1;
-    if (this.epochs.truncateFromEnd(this.endOffset)) this.epochsDirty = true;
-    this.writeEpochs();
-    this.unopened = null;
-  }
-
-  private loadEpochs(): void {
-    const { segments } = this;
-    try {
-      this.epochs = new LeaderEpochs(readEpochs(segments.files, segments.pathOf(LEADER_EPOCH_FILE)));
-    } catch (error) {
-      if (!(error instanceof CorruptCheckpoint)) throw error;
-      this.onWarning(`${this.name}: ${error.message}; reading the epochs from the batches`);
-      this.epochs = new LeaderEpochs();
-      for (const segment of segments.list) {
-        scanBatches(segment.log, 0, segment.size, (bytes, at) => {
-          const epoch = leaderEpochAt(bytes, at);
-          if (epoch > this.epochs.latest) this.epochs.assign(epoch, baseOffsetAt(bytes, at));
-          return true;
-        });
-      }
-      this.epochsDirty = true;
-    }
-    if (this.epochs.truncateFromStart(this.startOffset)) this.epochsDirty = true;
-  }
-
-  private recoveryParts() {
-    const { list, snapshots } = this.segments;
+  private openingInput(): OpeningInput {
     return {
-      segments: list,
-      snapshots,
+      name: this.name,
+      segments: this.segments,
+      startOffset: this.startOffset,
+      recoveryPoint: this.flushedOffset,
+      config: this.config,
       now: this.clock.now(),
-      indexIntervalBytes: this.config.indexIntervalBytes,
+      onWarning: this.onWarning,
     };
   }
 

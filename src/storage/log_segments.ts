@@ -7,8 +7,7 @@ import { type Files, IoError } from "./files.ts";
 import type { HandlePool, Place } from "./handles.ts";
 import { loadLogFiles } from "./log_files.ts";
 import { DELETED_SUFFIX, offsetName } from "./names.ts";
-import { floorSegment } from "./recovery.ts";
-import { Segment, SEGMENT_SUFFIXES } from "./segment.ts";
+import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
 import { Snapshots } from "./snapshots.ts";
 
 interface Trash {

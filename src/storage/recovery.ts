@@ -18,7 +18,7 @@ import {
 } from "./batch_scan.ts";
 import type { LeaderEpochs } from "./leader_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
-import type { Segment } from "./segment.ts";
+import { floorSegment, type Segment } from "./segment.ts";
 import type { Snapshots } from "./snapshots.ts";
 
 export interface RecoveryInput {
@@ -134,18 +134,6 @@ export function producersAt(
     });
   }
   return { producers, upTo };
-}
-
-/** The index of the last segment whose base is at or below `offset`; 0 when there is none. */
-export function floorSegment(segments: readonly Segment[], offset: number): number {
-  let low = 0;
-  let high = segments.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (segments[middle].baseOffset <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return Math.max(low - 1, 0);
 }
 
 function noteProducer(producers: ProducerState, bytes: Uint8Array, at: number, now: number): void {

@@ -203,3 +203,15 @@ export class Segment {
     this.times.file.close();
   }
 }
+
+/** The index of the last segment whose base is at or below `offset`; 0 when there is none. */
+export function floorSegment(segments: readonly Segment[], offset: number): number {
+  let low = 0;
+  let high = segments.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (segments[middle].baseOffset <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(low - 1, 0);
+}

@@ -9,8 +9,7 @@ import { once, root, run } from "../install.ts";
 
 const cacheDir = ".cache/clients/java";
 const releases = { "3.9": "3.9.1", "4.4": "4.4.0" } as const;
-const copyDependencies =
-  "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
 
 /** Options for programs that live for a second: a small heap, no second compiler, warnings only, on stderr. */
 const jvmOptions = [

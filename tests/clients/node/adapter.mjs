@@ -72,16 +72,12 @@ export class Events {
 }
 
 function stdinClosed() {
-  return new Promise((resolve) =>
-    process.stdin.on("end", resolve).on("error", resolve).resume()
-  );
+  return new Promise((resolve) => process.stdin.on("end", resolve).on("error", resolve).resume());
 }
 
 /** Consumes until `count` records were printed; `client.consume` gets a callback that says whether to go on. */
 async function consume(client, { topic, from, count, timeoutMs }) {
-  const fromMs = from === "beginning"
-    ? undefined
-    : Number(from.match(/^timestamp:(\d+)$/)[1]);
+  const fromMs = from === "beginning" ? undefined : Number(from.match(/^timestamp:(\d+)$/)[1]);
   let seen = 0;
   let finish;
   const enough = new Promise((resolve) => finish = resolve);
@@ -133,8 +129,7 @@ async function run(connect) {
         .map((name) => [name, { type: "string" }]),
     ),
   });
-  const number = (name, fallback) =>
-    values[name] === undefined ? fallback : Number(values[name]);
+  const number = (name, fallback) => values[name] === undefined ? fallback : Number(values[name]);
   const { topic, group } = values;
   const client = connect(values.bootstrap ?? "127.0.0.1:9092");
   switch (verb) {

@@ -5,25 +5,15 @@
 
 import kafkajs from "kafkajs";
 import { randomUUID } from "node:crypto";
-import {
-  chunksToProduce,
-  heartbeatIntervalMs,
-  main,
-  sessionTimeoutMs,
-  Unsupported,
-} from "./adapter.mjs";
+import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs, Unsupported } from "./adapter.mjs";
 
-const { CompressionCodecs, CompressionTypes, Kafka, logLevel, Partitioners } =
-  kafkajs;
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel, Partitioners } = kafkajs;
 
 /** Loads a codec's package when it is installed; all are loaded, since a consumer meets any of them. */
 const codecs = {
-  snappy: async () =>
-    CompressionCodecs[CompressionTypes.Snappy] =
-      (await import("kafkajs-snappy")).default,
+  snappy: async () => CompressionCodecs[CompressionTypes.Snappy] = (await import("kafkajs-snappy")).default,
   lz4: async () =>
-    CompressionCodecs[CompressionTypes.LZ4] =
-      new (await import("kafkajs-lz4")).default().codec,
+    CompressionCodecs[CompressionTypes.LZ4] = new (await import("kafkajs-lz4")).default().codec,
   zstd: () => import("@sensejs/kafkajs-zstd-support"), // registers itself
 };
 const missing = {};
@@ -40,8 +30,7 @@ function connect(bootstrap) {
     clientId: "kafkajs-adapter",
     brokers: [bootstrap],
     logLevel: logLevel.WARN,
-    logCreator: () => ({ namespace, log }) =>
-      console.error(namespace, log.message, log.error ?? ""),
+    logCreator: () => ({ namespace, log }) => console.error(namespace, log.message, log.error ?? ""),
   });
 
   async function admin(call) {
@@ -76,8 +65,7 @@ function connect(bootstrap) {
       if (missing[codec]) {
         throw new Unsupported(`no ${codec} codec: ${missing[codec]}`);
       }
-      const compression =
-        { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 }[codec];
+      const compression = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 }[codec];
       if (compression === undefined) throw new Error(`unknown codec ${codec}`);
       const producer = kafka.producer({
         idempotent,
@@ -180,18 +168,12 @@ function connect(bootstrap) {
           groupId,
           topics: [topic],
         });
-        return partitions.filter(({ offset }) => offset !== "-1").sort((x, y) =>
-          x.partition - y.partition
-        );
+        return partitions.filter(({ offset }) => offset !== "-1").sort((x, y) => x.partition - y.partition);
       }),
-    groups: () =>
-      admin(async (a) =>
-        (await a.listGroups()).groups.map(({ groupId }) => groupId)
-      ),
+    groups: () => admin(async (a) => (await a.listGroups()).groups.map(({ groupId }) => groupId)),
     describeGroup: (group) =>
       admin(async (a) => {
-        const [{ state, members, errorCode }] =
-          (await a.describeGroups([group])).groups;
+        const [{ state, members, errorCode }] = (await a.describeGroups([group])).groups;
         if (errorCode !== 0) {
           throw new Error(`Cannot describe group ${group}: error ${errorCode}`);
         }

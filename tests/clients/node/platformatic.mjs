@@ -13,12 +13,7 @@ import {
 } from "@platformatic/kafka";
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import {
-  chunksToProduce,
-  heartbeatIntervalMs,
-  main,
-  sessionTimeoutMs,
-} from "./adapter.mjs";
+import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs } from "./adapter.mjs";
 
 const retryPauseMs = 300;
 
@@ -47,10 +42,7 @@ function connect(bootstrap) {
     });
 
   return {
-    create: (topic, partitions) =>
-      admin((a) =>
-        a.createTopics({ topics: [topic], partitions, replicas: 1 })
-      ),
+    create: (topic, partitions) => admin((a) => a.createTopics({ topics: [topic], partitions, replicas: 1 })),
     list: () => admin((a) => a.listTopics()),
     describe: (topic) =>
       admin(async (a) =>
@@ -109,8 +101,7 @@ function connect(bootstrap) {
         const failed = new Promise((_, reject) => stream.on("error", reject));
         stream.on(
           "data",
-          ({ partition, offset, key, value }) =>
-            emit(partition, offset, key, value),
+          ({ partition, offset, key, value }) => emit(partition, offset, key, value),
         );
         await Promise.race([until, failed]);
       });
@@ -157,9 +148,7 @@ function connect(bootstrap) {
         const [{ topics }] = await a.listConsumerGroupOffsets({
           groups: [group],
         });
-        const partitions = topics.find(({ name }) =>
-          name === topic
-        )?.partitions ?? [];
+        const partitions = topics.find(({ name }) => name === topic)?.partitions ?? [];
         return partitions.filter((p) => p.committedOffset >= 0n)
           .map((p) => ({
             partition: p.partitionIndex,

@@ -10,6 +10,7 @@ import { ZERO_UUID } from "../codec/uuid.ts";
 import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
 import type { AppendWaiter, Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { withStorageErrors } from "./storage_errors.ts";
 
 /** The first version whose byte limits yield to a batch that is larger, so that a consumer always moves (KIP-74). */
 const firstWithSoftLimits = 3;
@@ -87,7 +88,11 @@ function readAll(partitions: readonly FetchedPartition[], limits: Limits, contex
   const answers: Outcome["answers"] = [];
   let bytes = 0, urgent = false;
   for (const wanted of partitions) {
-    const answer = readOne(wanted, limits, bytes, context);
+    const read = bytes;
+    const answer = withStorageErrors(
+      () => readOne(wanted, limits, read, context),
+      (errorCode) => failed(wanted, errorCode),
+    );
     if (answer.errorCode !== ErrorCode.NONE || answer.divergingEpoch !== undefined) urgent = true;
     bytes += answer.records?.length ?? 0;
     answers.push({ wanted, answer });

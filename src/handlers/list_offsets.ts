@@ -6,6 +6,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { listOffsets, ListOffsetsRequest } from "../codec/messages/list_offsets.ts";
 import type { Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { withStorageErrors } from "./storage_errors.ts";
 
 const LATEST = -1, EARLIEST = -2, MAX_TIMESTAMP = -3, EARLIEST_LOCAL = -4, LATEST_TIERED = -5;
 const EARLIEST_PENDING_UPLOAD = -6;
@@ -51,7 +52,7 @@ function answer(
   const refuse = (errorCode: number) => ({
     partitionIndex: asked.partitionIndex,
     errorCode,
-    oldStyleOffsets: [],
+    oldStyleOffsets: [] as number[],
     ...NOT_FOUND,
   });
   if (twice && context.version > 0) return refuse(ErrorCode.INVALID_REQUEST);
@@ -63,12 +64,14 @@ function answer(
   if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
   const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) return refuse(stale);
-  if (context.version === 0) {
-    const oldStyleOffsets = offsetsBefore(partition, timestamp, asked.maxNumOffsets);
-    return { ...refuse(ErrorCode.NONE), oldStyleOffsets };
-  }
-  const end = readCommitted ? partition.lastStableOffset : partition.highWatermark;
-  return { ...refuse(ErrorCode.NONE), ...find(partition, timestamp, end) };
+  return withStorageErrors(() => {
+    if (context.version === 0) {
+      const oldStyleOffsets = offsetsBefore(partition, timestamp, asked.maxNumOffsets);
+      return { ...refuse(ErrorCode.NONE), oldStyleOffsets };
+    }
+    const end = readCommitted ? partition.lastStableOffset : partition.highWatermark;
+    return { ...refuse(ErrorCode.NONE), ...find(partition, timestamp, end) };
+  }, refuse);
 }
 
 function find(partition: Partition, timestamp: number, end: number): Found {

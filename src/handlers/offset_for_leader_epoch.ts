@@ -8,6 +8,7 @@ import type {
   OffsetForLeaderEpochRequest,
 } from "../codec/messages/offset_for_leader_epoch.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { withStorageErrors } from "./storage_errors.ts";
 
 type Asked = OffsetForLeaderEpochRequest["topics"][number]["partitions"][number];
 
@@ -29,8 +30,8 @@ function answer(topic: string, asked: Asked, { services }: RequestContext) {
   if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
   const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) return refuse(stale);
-  return {
-    ...refuse(ErrorCode.NONE),
-    ...partition.log.endOffsetForEpoch(asked.leaderEpoch, partition.leaderEpoch),
-  };
+  return withStorageErrors(() => {
+    const end = partition.log.endOffsetForEpoch(asked.leaderEpoch, partition.leaderEpoch);
+    return { ...refuse(ErrorCode.NONE), ...end };
+  }, refuse);
 }

@@ -10,6 +10,7 @@ import { requestHeader } from "../codec/headers.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
 import { produce } from "../codec/messages/produce.ts";
 import { Reader } from "../codec/reader.ts";
+import type { Api } from "../codec/schema.ts";
 import type { RequestContext, Services } from "../handlers/context.ts";
 import type { Registry, Served } from "../handlers/registry.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -43,8 +44,8 @@ export class RequestDispatcher implements Dispatcher {
     }
     const reader = new Reader(frame);
     const header = requestHeader.read(reader, requestHeaderVersion(api, version));
-    const request = api.request.read(reader, version);
-    reader.expectEnd();
+    // Bytes after the request are let pass, as Kafka does: librdkafka leaves some behind the requests of static members.
+    const request = decode(api, reader, version);
     const context: RequestContext = {
       services: this.services,
       version,
@@ -73,6 +74,16 @@ export class RequestDispatcher implements Dispatcher {
       answer: response instanceof Promise ? response.then(finish) : finish(response),
       pipelines: api.key === produce.key,
     };
+  }
+}
+
+/** Throws {@link MalformedFrame} that names the API, for the log. */
+function decode(api: Api, reader: Reader, version: number) {
+  try {
+    return api.request.read(reader, version);
+  } catch (error) {
+    if (!(error instanceof MalformedFrame)) throw error;
+    throw new MalformedFrame(`${api.name} version ${version}: ${error.message}`, { cause: error });
   }
 }
 

@@ -17,8 +17,7 @@ for (const { name } of [...Deno.readDirSync(folder)].sort((a, b) => a.name < b.n
   const lines = Deno.readTextFileSync(`${folder}/${name}`).split("\n");
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
-    const vector = JSON.parse(line);
-    const problem = vector.message === "RecordBatch" ? checkRecordBatchLine(vector) : checkVector(vector);
+    const problem = problemOf(line);
     if (problem === null) {
       passed++;
     } else {
@@ -27,5 +26,16 @@ for (const { name } of [...Deno.readDirSync(folder)].sort((a, b) => a.name < b.n
     }
   }
 }
+
+/** What is wrong with a line, or null. An error counts as its line's failure: the run goes on, to count the rest. */
+function problemOf(line: string): string | null {
+  try {
+    const vector = JSON.parse(line);
+    return vector.message === "RecordBatch" ? checkRecordBatchLine(vector) : checkVector(vector);
+  } catch (error) {
+    return String(error);
+  }
+}
+
 console.log(`${passed} passed, ${failed} failed`);
 if (failed > 0 || passed === 0) Deno.exit(1);

@@ -71,6 +71,13 @@ export class BatchView {
   set baseOffset(offset: number) {
     writeInt64(this.bytes, this.start + BASE_OFFSET_AT, offset);
   }
+  /**
+   * With all 64 bits, as the other fields that end so: a log takes none beyond 2^53 ({@link checkBatch}), but the format
+   * has them.
+   */
+  get baseOffsetBits(): bigint {
+    return readBigInt64(this.bytes, this.start + BASE_OFFSET_AT);
+  }
 
   /** What the length field counts: everything after it. */
   get batchLength(): number {
@@ -105,13 +112,18 @@ export class BatchView {
   get baseTimestamp(): number {
     return readInt64(this.bytes, this.start + BASE_TIMESTAMP_AT);
   }
+  get baseTimestampBits(): bigint {
+    return readBigInt64(this.bytes, this.start + BASE_TIMESTAMP_AT);
+  }
   get maxTimestamp(): number {
     return readInt64(this.bytes, this.start + MAX_TIMESTAMP_AT);
+  }
+  get maxTimestampBits(): bigint {
+    return readBigInt64(this.bytes, this.start + MAX_TIMESTAMP_AT);
   }
   get producerId(): number {
     return readInt64(this.bytes, this.start + PRODUCER_ID_AT);
   }
-  /** With all 64 bits, for ids that no broker gave out but a test did. */
   get producerIdBits(): bigint {
     return readBigInt64(this.bytes, this.start + PRODUCER_ID_AT);
   }
@@ -128,6 +140,9 @@ export class BatchView {
   /** The last offset that the batch covers; after compaction its record may be gone. */
   get lastOffset(): number {
     return this.baseOffset + this.lastOffsetDelta;
+  }
+  get lastOffsetBits(): bigint {
+    return BigInt.asIntN(64, this.baseOffsetBits + BigInt(this.lastOffsetDelta));
   }
   get nextOffset(): number {
     return this.lastOffset + 1;
@@ -219,6 +234,23 @@ export class BatchView {
   *records(maxBytes?: number): Generator<Record, void, undefined> {
     const cursor = this.cursor(maxBytes);
     while (cursor.next()) yield cursor.record();
+  }
+
+  /** As {@link records}, for batches beyond what a log takes: offsets and timestamps have all 64 bits. */
+  *exactRecords(maxBytes?: number): Generator<Record<bigint>, void, undefined> {
+    const { baseOffsetBits, baseTimestampBits, maxTimestampBits } = this;
+    const isLogAppendTime = this.timestampType === TimestampType.LOG_APPEND_TIME;
+    for (const cursor = this.cursor(maxBytes); cursor.advance();) {
+      yield {
+        offset: BigInt.asIntN(64, baseOffsetBits + BigInt(cursor.offsetDelta)),
+        timestamp: isLogAppendTime
+          ? maxTimestampBits
+          : BigInt.asIntN(64, baseTimestampBits + cursor.timestampDeltaBits),
+        key: cursor.key,
+        value: cursor.value,
+        headers: cursor.headers,
+      };
+    }
   }
 
   /** Exactly this batch, as a view. */
@@ -323,7 +355,8 @@ export function checkProducedBatch(batch: BatchView): BatchProblem | null {
 
 /**
  * Reads every record of a batch that passed {@link checkBatch}, without keeping any. Null, or INVALID_RECORD when the
- * payload cannot be decompressed (within `maxBytes`) or is not what the header says.
+ * payload cannot be decompressed (within `maxBytes`), is not what the header says, or has a record whose offset or
+ * timestamp is beyond 2^53.
  */
 export function checkRecords(batch: BatchView, maxBytes?: number): BatchProblem | null {
   try {

@@ -31,6 +31,7 @@ import {
 import { writeInt16, writeInt32, writeInt64 } from "./big_endian.ts";
 import { compress } from "./compression/index.ts";
 import { crc32c } from "./crc32c.ts";
+import { type Int64, subtractInt64 } from "./int64.ts";
 import {
   encodeHeaderKeys,
   type RecordHeader,
@@ -42,17 +43,17 @@ import {
 
 export interface NewRecord {
   /** Milliseconds since 1970, or -1 for none. */
-  timestamp: number;
+  timestamp: Int64;
   key: Uint8Array | null;
   value: Uint8Array | null;
   headers?: readonly RecordHeader[];
   /** Its place in the log, for batches with gaps as a compactor leaves them. Without it: one after the last record. */
-  offset?: number;
+  offset?: Int64;
 }
 
 /** What is left out stands for a plain batch of a producer that is not idempotent, at offset 0. */
 export interface BatchOptions {
-  baseOffset?: number;
+  baseOffset?: Int64;
   /** -1, the default, is what producers send; the leader sets it. */
   partitionLeaderEpoch?: number;
   /** One of {@link Compression}. */
@@ -61,8 +62,8 @@ export interface BatchOptions {
   compressionLevel?: number;
   /** One of {@link TimestampType}; log append time asks for `logAppendTime`. */
   timestampType?: number;
-  logAppendTime?: number;
-  producerId?: number;
+  logAppendTime?: Int64;
+  producerId?: Int64;
   producerEpoch?: number;
   baseSequence?: number;
   isTransactional?: boolean;
@@ -70,9 +71,9 @@ export interface BatchOptions {
   /** When the batch covers offsets after its last record, which a compactor removed; the only way to make an empty one. */
   lastOffsetDelta?: number;
   /** Of an empty batch. Otherwise it is found among the records. */
-  maxTimestamp?: number;
+  maxTimestamp?: Int64;
   /** KIP-534: takes the base timestamp's place. */
-  deleteHorizonMs?: number;
+  deleteHorizonMs?: Int64;
 }
 
 /** One whole batch. Records keep their order; the first one's timestamp becomes the base timestamp. */
@@ -83,15 +84,15 @@ export function buildBatch(
   const baseOffset = options.baseOffset ?? 0;
   const baseTimestamp = options.deleteHorizonMs ?? records[0]?.timestamp ?? NO_TIMESTAMP;
   const parts: RecordParts[] = new Array(records.length);
-  let maxTimestamp = records.length === 0 ? options.maxTimestamp ?? NO_TIMESTAMP : NO_TIMESTAMP;
+  let maxTimestamp: Int64 = records.length === 0 ? options.maxTimestamp ?? NO_TIMESTAMP : NO_TIMESTAMP;
   let offsetDelta = -1;
   for (let i = 0; i < records.length; i++) {
     const { timestamp, key, value, headers, offset } = records[i];
-    const next = offset === undefined ? offsetDelta + 1 : offset - baseOffset;
+    const next = offset === undefined ? offsetDelta + 1 : Number(subtractInt64(offset, baseOffset));
     assert(next > offsetDelta && next <= 0x7fffffff, "buildBatch(): offsets are not ascending within 2^31");
     offsetDelta = next;
     if (timestamp > maxTimestamp) maxTimestamp = timestamp;
-    parts[i] = { timestampDelta: timestamp - baseTimestamp, offsetDelta, key, value, headers };
+    parts[i] = { timestampDelta: subtractInt64(timestamp, baseTimestamp), offsetDelta, key, value, headers };
   }
   const lastOffsetDelta = options.lastOffsetDelta ?? offsetDelta;
   assert(
@@ -151,11 +152,11 @@ export function frameRecords(
 
 /** The fields of a header that follow from nothing else; `batchLength` and `crc` are taken from the bytes. */
 export interface BatchHeaderFields extends BatchOptions {
-  baseOffset: number;
+  baseOffset: Int64;
   compression: number;
   lastOffsetDelta: number;
-  baseTimestamp: number;
-  maxTimestamp: number;
+  baseTimestamp: Int64;
+  maxTimestamp: Int64;
   recordCount: number;
 }
 

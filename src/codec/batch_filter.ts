@@ -6,6 +6,7 @@
 import type { BatchView } from "./batch.ts";
 import { BATCH_OVERHEAD, Compression, TimestampType } from "./batch_format.ts";
 import { frameRecords, writeBatchHeader } from "./batch_builder.ts";
+import { addInt64, type Int64 } from "./int64.ts";
 import { type RecordCursor, sizeOfVarint, sizeOfVarlong, writeVarint, writeVarlong } from "./record.ts";
 
 export interface RetainOptions {
@@ -39,7 +40,7 @@ export function retainRecords(
     if (!keep(cursor)) continue;
     const record = timestampShift === 0
       ? cursor.bytes.subarray(cursor.start, cursor.end)
-      : withTimestampDelta(cursor, cursor.timestampDelta + timestampShift);
+      : withTimestampDelta(cursor, addInt64(exactDelta(cursor), timestampShift));
     kept.push(record);
     size += record.length;
     maxTimestamp = Math.max(maxTimestamp, cursor.timestamp);
@@ -76,8 +77,14 @@ export function retainRecords(
   return out;
 }
 
+/** Under log append time no one looks at deltas, so that any 64 bits may stand there. */
+function exactDelta(cursor: RecordCursor): Int64 {
+  const { timestampDelta } = cursor;
+  return Number.isSafeInteger(timestampDelta) ? timestampDelta : cursor.timestampDeltaBits;
+}
+
 /** The record under the cursor with another timestamp delta, the rest copied. */
-function withTimestampDelta(cursor: RecordCursor, timestampDelta: number): Uint8Array {
+function withTimestampDelta(cursor: RecordCursor, timestampDelta: Int64): Uint8Array {
   const rest = cursor.bytes.subarray(cursor.offsetDeltaStart, cursor.end);
   const bodySize = 1 + sizeOfVarlong(timestampDelta) + rest.length;
   const out = new Uint8Array(sizeOfVarint(bodySize) + bodySize);

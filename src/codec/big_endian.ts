@@ -4,6 +4,8 @@
  * as zero, so callers compare lengths first.
  */
 
+import type { Int64 } from "./int64.ts";
+
 export function readInt16(bytes: Uint8Array, at: number): number {
   return (bytes[at] << 24 >> 16) | bytes[at + 1];
 }
@@ -41,8 +43,13 @@ export function writeInt32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Writes a safe integer as int64. */
-export function writeInt64(bytes: Uint8Array, at: number, value: number): void {
+/** Writes a safe integer as int64, or a bigint's lowest 64 bits. */
+export function writeInt64(bytes: Uint8Array, at: number, value: Int64): void {
+  if (typeof value === "bigint") {
+    writeInt32(bytes, at, Number(BigInt.asIntN(32, value >> 32n)));
+    writeInt32(bytes, at + 4, Number(BigInt.asIntN(32, value)));
+    return;
+  }
   writeInt32(bytes, at, Math.floor(value / 0x1_0000_0000));
   writeInt32(bytes, at + 4, value % 0x1_0000_0000);
 }

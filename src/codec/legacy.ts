@@ -27,6 +27,7 @@ export {
   type MessageSetOptions,
   messagesIn,
   MessageView,
+  readExactMessage,
   readMessage,
 } from "./message_set.ts";
 

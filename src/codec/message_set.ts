@@ -21,10 +21,11 @@ import {
   NO_TIMESTAMP,
   TimestampType,
 } from "./batch_format.ts";
-import { readInt32, readInt64, readUint32, writeInt32, writeInt64 } from "./big_endian.ts";
+import { readBigInt64, readInt32, readInt64, readUint32, writeInt32, writeInt64 } from "./big_endian.ts";
 import { compress, decompress, DEFAULT_MAX_DECOMPRESSED_BYTES } from "./compression/index.ts";
 import { compressLz4, decompressLz4 } from "./compression/lz4.ts";
 import { ErrorCode } from "./errors.ts";
+import { type Int64, subtractInt64 } from "./int64.ts";
 import { MalformedFrame } from "./malformed.ts";
 
 const SIZE_AT = 8;
@@ -42,6 +43,10 @@ export class MessageView {
 
   get offset(): number {
     return readInt64(this.bytes, this.start);
+  }
+  /** With all 64 bits; {@link checkMessage} refuses what the number does not hold. */
+  get offsetBits(): bigint {
+    return readBigInt64(this.bytes, this.start);
   }
   /** What the size field counts: everything after it. */
   get messageSize(): number {
@@ -73,6 +78,10 @@ export class MessageView {
   /** -1 in format 0. */
   get timestamp(): number {
     return this.magic === 0 ? NO_TIMESTAMP : readInt64(this.bytes, this.start + TIMESTAMP_AT);
+  }
+  /** As {@link offsetBits}. */
+  get timestampBits(): bigint {
+    return this.magic === 0 ? BigInt(NO_TIMESTAMP) : readBigInt64(this.bytes, this.start + TIMESTAMP_AT);
   }
   get key(): Uint8Array | null {
     return readBytes(this.bytes, this.#keyAt);
@@ -112,11 +121,15 @@ function readBytes(bytes: Uint8Array, at: number): Uint8Array | null {
 }
 
 /**
- * Checks the message at `start`, which must be whole within `end`: size, magic, CRC, attributes, key and value. Null for
- * a good one; what is inside a wrapper is checked by {@link readMessage}. Never throws. Error codes are chosen as for
- * record batches.
+ * Checks the message at `start`, which must be whole within `end`: size, magic, CRC, attributes, key and value, and that
+ * offset and timestamp are safe integers. Null for a good one; what is inside a wrapper is checked by
+ * {@link readMessage}. Never throws. Error codes are chosen as for record batches.
  */
 export function checkMessage(bytes: Uint8Array, start: number, end: number): BatchProblem | null {
+  return checkStructure(bytes, start, end) ?? checkRange(new MessageView(bytes, start));
+}
+
+function checkStructure(bytes: Uint8Array, start: number, end: number): BatchProblem | null {
   const available = end - start;
   if (available <= MAGIC_AT) return corrupt(`the frame holds ${available} bytes, less than a message header`);
   const size = readInt32(bytes, start + SIZE_AT);
@@ -140,6 +153,10 @@ export function checkMessage(bytes: Uint8Array, start: number, end: number): Bat
     };
   }
   if (!message.hasRightLengths) return invalid("key and value do not fill it");
+  return null;
+}
+
+function checkRange(message: MessageView): BatchProblem | null {
   if (!Number.isSafeInteger(message.offset)) return invalid(`offset ${message.offset} is out of range`);
   if (!Number.isSafeInteger(message.timestamp)) {
     return {
@@ -172,19 +189,18 @@ export function* messagesIn(
   }
 }
 
-/** A record of these formats: no headers. */
-export interface LegacyRecord {
-  offset: number;
+/** A record of these formats: no headers. Offset and timestamp as in a batch's record: safe numbers, or bigints. */
+export interface LegacyRecord<Integer extends Int64 = number> {
+  offset: Integer;
   /** Milliseconds since 1970, or -1 for none. */
-  timestamp: number;
+  timestamp: Integer;
   key: Uint8Array | null;
   value: Uint8Array | null;
 }
 
-export type MessageContent = { records: LegacyRecord[]; problem: null } | {
-  records: null;
-  problem: BatchProblem;
-};
+export type MessageContent<Integer extends Int64 = number> =
+  | { records: LegacyRecord<Integer>[]; problem: null }
+  | { records: null; problem: BatchProblem };
 
 /**
  * The records of an outer message that passed {@link checkMessage}: itself, or those inside if it is a wrapper, which is
@@ -196,7 +212,56 @@ export function readMessage(
   message: MessageView,
   maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ): MessageContent {
-  if (message.compression === Compression.NONE) return { records: [recordOf(message)], problem: null };
+  const { messages, problem } = messagesOf(message, maxBytes, checkMessage);
+  if (problem !== null) return { records: null, problem };
+  const isLogAppendTime = message.timestampType === TimestampType.LOG_APPEND_TIME;
+  const base = hasRelativeOffsets(message) ? message.offset - messages[messages.length - 1].offset : 0;
+  if (!Number.isSafeInteger(base)) return { records: null, problem: invalid(`its base offset is ${base}`) };
+  const records: LegacyRecord[] = [];
+  for (const inner of messages) {
+    const offset = base + inner.offset;
+    if (!Number.isSafeInteger(offset)) {
+      return { records: null, problem: invalid(`offset ${offset} is out of range`) };
+    }
+    const timestamp = isLogAppendTime ? message.timestamp : inner.timestamp;
+    records.push({ offset, timestamp, key: inner.key, value: inner.value });
+  }
+  return { records, problem: null };
+}
+
+/**
+ * As {@link readMessage}, for messages beyond what {@link checkMessage} takes: offsets and timestamps have all 64 bits.
+ * The structure of the outer message must be right, and only that of the inner ones is judged.
+ */
+export function readExactMessage(
+  message: MessageView,
+  maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES,
+): MessageContent<bigint> {
+  const { messages, problem } = messagesOf(message, maxBytes, checkStructure);
+  if (problem !== null) return { records: null, problem };
+  const isLogAppendTime = message.timestampType === TimestampType.LOG_APPEND_TIME;
+  const base = hasRelativeOffsets(message)
+    ? message.offsetBits - messages[messages.length - 1].offsetBits
+    : 0n;
+  const records = messages.map((inner) => ({
+    offset: BigInt.asIntN(64, base + inner.offsetBits),
+    timestamp: isLogAppendTime ? message.timestampBits : inner.timestampBits,
+    key: inner.key,
+    value: inner.value,
+  }));
+  return { records, problem: null };
+}
+
+/** Whether the messages inside count from 0 (KIP-31). */
+function hasRelativeOffsets(message: MessageView): boolean {
+  return message.magic === 1 && message.compression !== Compression.NONE;
+}
+
+type MessagesOf = { messages: MessageView[]; problem: null } | { messages: null; problem: BatchProblem };
+
+/** The message itself, or the ones inside of a wrapper, at least one, each of which passed `check`. */
+function messagesOf(message: MessageView, maxBytes: number, check: typeof checkMessage): MessagesOf {
+  if (message.compression === Compression.NONE) return { messages: [message], problem: null };
   const { magic, value } = message;
   if (value === null) return failed(invalid("a wrapper has no value"));
   let set: Uint8Array;
@@ -206,38 +271,25 @@ export function readMessage(
     if (!(error instanceof MalformedFrame)) throw error;
     return failed({ errorCode: ErrorCode.INVALID_RECORD, text: error.message });
   }
-  const records: LegacyRecord[] = [];
+  const messages: MessageView[] = [];
   for (let at = 0; at < set.length;) {
-    const problem = checkMessage(set, at, set.length);
+    const problem = check(set, at, set.length);
     if (problem !== null) return failed(problem);
     const inner = new MessageView(set, at);
     if (inner.compression !== Compression.NONE) return failed(invalid("a wrapper holds another wrapper"));
     if (inner.magic !== magic) {
       return failed(invalid(`a wrapper of format ${magic} holds format ${inner.magic}`));
     }
-    records.push(recordOf(inner));
+    messages.push(inner);
     at += inner.sizeInBytes;
   }
-  if (records.length === 0) return failed(invalid("a wrapper holds no message"));
-  if (magic === 1) {
-    const base = message.offset - records[records.length - 1].offset;
-    const isLogAppendTime = message.timestampType === TimestampType.LOG_APPEND_TIME;
-    for (const record of records) {
-      record.offset += base;
-      if (isLogAppendTime) record.timestamp = message.timestamp;
-    }
-  }
-  return { records, problem: null };
+  return messages.length === 0 ? failed(invalid("a wrapper holds no message")) : { messages, problem: null };
 }
 
 function decompressSet(message: MessageView, value: Uint8Array, maxBytes: number): Uint8Array {
   return message.magic === 0 && message.compression === Compression.LZ4
     ? decompressLz4(value, maxBytes, { brokenChecksum: true })
     : decompress(message.compression, value, maxBytes);
-}
-
-function recordOf(message: MessageView): LegacyRecord {
-  return { offset: message.offset, timestamp: message.timestamp, key: message.key, value: message.value };
 }
 
 export interface MessageSetOptions {
@@ -247,11 +299,14 @@ export interface MessageSetOptions {
   compressionLevel?: number;
   /** One of {@link TimestampType}; log append time replaces the timestamps of all records by `logAppendTime`. */
   timestampType?: number;
-  logAppendTime?: number;
+  logAppendTime?: Int64;
 }
 
 /** The set that has the given records, at least one if it is compressed, in ascending order of offsets. */
-export function buildMessageSet(records: readonly LegacyRecord[], options: MessageSetOptions): Uint8Array {
+export function buildMessageSet(
+  records: readonly LegacyRecord<Int64>[],
+  options: MessageSetOptions,
+): Uint8Array {
   const { magic, compression = Compression.NONE } = options;
   assert(compression !== Compression.ZSTD, "buildMessageSet(): formats 0 and 1 have no zstd");
   const isLogAppendTime = magic > 0 && options.timestampType === TimestampType.LOG_APPEND_TIME;
@@ -262,12 +317,12 @@ export function buildMessageSet(records: readonly LegacyRecord[], options: Messa
   for (const record of records) size += sizeOfMessage(magic, record.key, record.value);
   const set = new Uint8Array(size);
   let at = 0;
-  let maxTimestamp = NO_TIMESTAMP;
+  let maxTimestamp: Int64 = NO_TIMESTAMP;
   for (const record of records) {
     const timestamp = isLogAppendTime ? options.logAppendTime ?? NO_TIMESTAMP : record.timestamp;
     if (timestamp > maxTimestamp) maxTimestamp = timestamp;
     at = writeMessage(set, at, magic, typeBit, {
-      offset: record.offset - firstOffset,
+      offset: subtractInt64(record.offset, firstOffset),
       timestamp,
       key: record.key,
       value: record.value,
@@ -299,7 +354,7 @@ function writeMessage(
   start: number,
   magic: 0 | 1,
   attributes: number,
-  record: LegacyRecord,
+  record: LegacyRecord<Int64>,
 ): number {
   writeInt64(out, start, record.offset);
   out[start + MAGIC_AT] = magic;
@@ -318,8 +373,8 @@ function writeBytes(out: Uint8Array, at: number, bytes: Uint8Array | null): numb
   return at + 4 + (bytes?.length ?? 0);
 }
 
-function failed(problem: BatchProblem): MessageContent {
-  return { records: null, problem };
+function failed(problem: BatchProblem): MessagesOf {
+  return { messages: null, problem };
 }
 
 function corrupt(detail: string): BatchProblem {

@@ -7,6 +7,7 @@
  * and leaves keys, values and headers where they are until someone asks.
  */
 
+import type { Int64 } from "./int64.ts";
 import { MalformedFrame } from "./malformed.ts";
 
 /** Header keys are UTF-8; values may be null. The same key may come more than once. */
@@ -15,11 +16,14 @@ export interface RecordHeader {
   value: Uint8Array | null;
 }
 
-/** Key and value are views into the batch (or into what it was decompressed to), not copies. */
-export interface Record {
-  offset: number;
+/**
+ * Key and value are views into the batch (or into what it was decompressed to), not copies. Offset and timestamp are
+ * numbers, which are safe integers then, or bigints.
+ */
+export interface Record<Integer extends Int64 = number> {
+  offset: Integer;
   /** Milliseconds since 1970, or -1 for none. On a batch with log append time: the batch's time. */
-  timestamp: number;
+  timestamp: Integer;
   key: Uint8Array | null;
   value: Uint8Array | null;
   headers: RecordHeader[];
@@ -36,6 +40,10 @@ const encoder = new TextEncoder();
  * Walks over the records of one batch, in order and once. After `next()` gave true, the fields describe the current
  * record. Every length is checked against the record and every record against the batch, so a cursor that reached
  * its end has proved the structure of all of them.
+ *
+ * Offsets and timestamps have 64 bits, of which numbers hold 53. `next()` refuses what they do not hold, since the log
+ * counts in numbers and a rounded offset would be another record's; that the batch's own fields are safe does not save
+ * it, because deltas come from the client too. `advance()` takes all there is: see {@link isExact}.
  */
 export class RecordCursor {
   /** Offset in the log. */
@@ -57,6 +65,7 @@ export class RecordCursor {
   valueLength = -1;
   headerCount = 0;
   #headersStart = 0;
+  readonly #basesAreExact: boolean;
   #at: number;
   #left: number;
 
@@ -74,12 +83,38 @@ export class RecordCursor {
     private readonly logAppendTime: number | null,
   ) {
     if (count < 0) throw new MalformedFrame(`Cannot read records: the record count is ${count}`);
+    this.#basesAreExact = Number.isSafeInteger(baseOffset) &&
+      Number.isSafeInteger(logAppendTime ?? baseTimestamp);
     this.#at = start;
     this.#left = count;
   }
 
-  /** Moves to the next record; false after the last. Throws {@link MalformedFrame} when the bytes are not a record. */
+  /**
+   * Moves to the next record; false after the last. Throws {@link MalformedFrame} when the bytes are not a record, or
+   * when its offset or timestamp is beyond 2^53.
+   */
   next(): boolean {
+    if (!this.advance()) return false;
+    if (!this.isExact) {
+      throw new MalformedFrame(
+        `Cannot read record: offset ${this.offset} or timestamp ${this.timestamp} is out of range`,
+      );
+    }
+    return true;
+  }
+
+  /**
+   * Whether `offset` and `timestamp` are what the bytes say. If not, they are rounded, and the right ones are the
+   * batch's 64 bits plus `offsetDelta` and {@link timestampDeltaBits}.
+   */
+  get isExact(): boolean {
+    return this.#basesAreExact && Number.isSafeInteger(this.offset) && Number.isSafeInteger(this.timestamp) &&
+      // Without it the sum of a rounded delta and a negative base could look safe.
+      (this.logAppendTime !== null || Number.isSafeInteger(this.timestampDelta));
+  }
+
+  /** As {@link next}, but takes offsets and timestamps of all 64 bits. */
+  advance(): boolean {
     if (this.#left === 0) {
       if (this.#at !== this.limit) {
         throw new MalformedFrame(
@@ -107,11 +142,6 @@ export class RecordCursor {
     this.offsetDelta = this.#varint();
     this.offset = this.baseOffset + this.offsetDelta;
     this.timestamp = this.logAppendTime ?? this.baseTimestamp + this.timestampDelta;
-    if (!Number.isSafeInteger(this.timestamp) || !Number.isSafeInteger(this.offset)) {
-      throw new MalformedFrame(
-        `Cannot read record: offset ${this.offset} or timestamp ${this.timestamp} too large`,
-      );
-    }
     this.keyLength = this.#length("key");
     this.keyStart = this.#at;
     if (this.keyLength > 0) this.#at += this.keyLength;
@@ -125,6 +155,20 @@ export class RecordCursor {
       );
     }
     return true;
+  }
+
+  /** `timestampDelta` with all 64 bits. */
+  get timestampDeltaBits(): bigint {
+    if (Number.isSafeInteger(this.timestampDelta)) return BigInt(this.timestampDelta);
+    let at = this.start;
+    while (this.bytes[at] >= 0x80) at++;
+    at += 2; // the last byte of the length, and the attributes
+    let raw = 0n;
+    for (let shift = 0n; at < this.offsetDeltaStart; shift += 7n) {
+      raw |= BigInt(this.bytes[at++] & 0x7f) << shift;
+    }
+    raw = BigInt.asUintN(64, raw);
+    return (raw >> 1n) ^ -(raw & 1n);
   }
 
   get key(): Uint8Array | null {
@@ -224,7 +268,8 @@ export class RecordCursor {
     }
     for (let unit = 1; shift < 70; shift += 7, unit *= 0x80) {
       const byte = bytes[this.#at++];
-      high += (byte & 0x7f) * unit;
+      // The tenth byte has room for one bit; Java drops the others.
+      high += (byte & (shift < 63 ? 0x7f : 1)) * unit;
       if (!(byte >= 0x80)) {
         // The raw number is high × 2^28 + low; zigzag halves it and its last bit is the sign.
         const half = high * 0x800_0000 + (low >>> 1);
@@ -237,7 +282,7 @@ export class RecordCursor {
 
 /** What a record needs to be written; deltas are relative to the batch. */
 export interface RecordParts {
-  timestampDelta: number;
+  timestampDelta: Int64;
   offsetDelta: number;
   key: Uint8Array | null;
   value: Uint8Array | null;
@@ -250,12 +295,20 @@ export function sizeOfVarint(value: number): number {
   return raw < 0x80 ? 1 : raw < 0x4000 ? 2 : raw < 0x20_0000 ? 3 : raw < 0x1000_0000 ? 4 : 5;
 }
 
-/** The same for a safe integer in 64 bits, 1–8 (a safe integer never takes more). */
-export function sizeOfVarlong(value: number): number {
-  const half = value < 0 ? -value - 1 : value;
+/** The same in 64 bits, 1–10. */
+export function sizeOfVarlong(value: Int64): number {
   let size = 1;
+  if (typeof value === "bigint") {
+    for (let rest = zigzag(value) >> 7n; rest > 0n; rest >>= 7n) size++;
+    return size;
+  }
+  const half = value < 0 ? -value - 1 : value;
   for (let bound = 0x40; half >= bound; bound *= 0x80) size++;
   return size;
+}
+
+function zigzag(value: bigint): bigint {
+  return BigInt.asUintN(64, (value << 1n) ^ (BigInt.asIntN(64, value) >> 63n));
 }
 
 /** Writes a varint at `at` and gives the position after it. */
@@ -270,7 +323,8 @@ export function writeVarint(out: Uint8Array, at: number, value: number): number 
 }
 
 /** Writes a varlong at `at` and gives the position after it. */
-export function writeVarlong(out: Uint8Array, at: number, value: number): number {
+export function writeVarlong(out: Uint8Array, at: number, value: Int64): number {
+  if (typeof value === "bigint") return writeBigVarlong(out, at, value);
   if (value >= -0x4000_0000 && value < 0x4000_0000) return writeVarint(out, at, value);
   // Zigzag doubles the number, which could pass 2^53: so the sign bit is put beside the first six bits instead.
   const half = value < 0 ? -value - 1 : value;
@@ -281,6 +335,13 @@ export function writeVarlong(out: Uint8Array, at: number, value: number): number
     rest = Math.floor(rest / 0x80);
   }
   out[at++] = rest;
+  return at;
+}
+
+function writeBigVarlong(out: Uint8Array, at: number, value: bigint): number {
+  let raw = zigzag(value);
+  for (; raw >= 0x80n; raw >>= 7n) out[at++] = Number(raw & 0x7fn) | 0x80;
+  out[at++] = Number(raw);
   return at;
 }
 

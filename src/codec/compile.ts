@@ -6,9 +6,8 @@ import { assert } from "../base/assert.ts";
 import { MalformedFrame } from "./malformed.ts";
 import type { Reader } from "./reader.ts";
 import { ZERO_UUID } from "./uuid.ts";
-import { Writer } from "./writer.ts";
-import { concatChunks } from "./writer.ts";
-import type { FieldSpec, Shape } from "./schema.ts";
+import { concatChunks, Writer } from "./writer.ts";
+import type { FieldSpec, Shape } from "./field.ts";
 
 /** Reads and writes one kind of value; `minSize` is the fewest bytes that it takes on the wire. */
 interface Codec {

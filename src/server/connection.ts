@@ -56,13 +56,14 @@ export class Connection implements Peer {
 
   private readonly cutter: FrameCutter;
   private readonly unsent: Uint8Array[] = [];
+  /** Of the answers that are ready, in `unsent` or still in `pending`. */
   private unsentBytes = 0;
   private isWriting = false;
   /** Resolves when the present run of writes, or the last one, is over. Never rejects. */
   private writing: Promise<void> = Promise.resolve();
   /** Answers in request order that are not in `unsent` yet, because one before them is not ready. */
   private readonly pending: { answer: Answer | undefined }[] = [];
-  private pipelineFree: (() => void) | null = null;
+  private whenDrained: (() => void)[] = [];
   private closed = false;
   /** Why the connection had to end, when something other than the client ended it. */
   private failure: string | null = null;
@@ -80,6 +81,11 @@ export class Connection implements Peer {
     this.remote = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
     this.cutter = new FrameCutter(limits.maxFrameBytes);
     this.lastActiveMs = monotonic();
+  }
+
+  /** Whether a request has no answer yet. */
+  get handling(): boolean {
+    return this.pending.length > 0;
   }
 
   /** Whether a request is being handled or an answer is being sent. */
@@ -125,12 +131,13 @@ export class Connection implements Peer {
   }
 
   private handle(frame: Uint8Array, heldBytes: number): Promise<void> | void {
-    const { answer, pipelines } = this.dispatcher.handle(frame, this);
+    const { answer, pipelines } = this.dispatch(frame, heldBytes);
     if (!(answer instanceof Promise)) {
       if (heldBytes > 0) this.budget.give(heldBytes);
+      this.count(answer);
       if (this.pending.length === 0) this.enqueue(answer);
       else this.pending.push({ answer });
-      return this.backpressure();
+      return this.pending.length < this.limits.maxPipelined ? this.backpressure() : this.drained();
     }
     const slot: { answer: Answer | undefined } = { answer: undefined };
     this.pending.push(slot);
@@ -138,6 +145,7 @@ export class Connection implements Peer {
       if (heldBytes > 0) this.budget.give(heldBytes);
     }).then((ready) => {
       slot.answer = ready;
+      this.count(ready);
       this.release();
     });
     // What was answered so far goes out before the wait.
@@ -148,9 +156,18 @@ export class Connection implements Peer {
         this.failure = `request failed: ${error}`;
         this.close();
       });
-      return;
+      return this.backpressure();
     }
     return done.then(() => this.drained());
+  }
+
+  private dispatch(frame: Uint8Array, heldBytes: number): Dispatched {
+    try {
+      return this.dispatcher.handle(frame, this);
+    } catch (error) {
+      if (heldBytes > 0) this.budget.give(heldBytes);
+      throw error;
+    }
   }
 
   /** Moves answers whose turn has come to the socket. */
@@ -161,30 +178,33 @@ export class Connection implements Peer {
       moved = true;
     }
     if (moved) this.startWriting();
-    if (this.pending.length === 0 && this.pipelineFree !== null) {
-      this.pipelineFree();
-      this.pipelineFree = null;
-    }
+    if (this.pending.length === 0) this.wakeDrained();
   }
 
-  /** Resolves when every request so far has its answer. */
+  private wakeDrained(): void {
+    for (const wake of this.whenDrained.splice(0)) wake();
+  }
+
+  /** Resolves when every request so far has its answer, and not too much of it is unsent. */
   private drained(): Promise<void> | void {
-    if (this.pending.length === 0) return this.backpressure();
-    return new Promise<void>((resolve) => this.pipelineFree = resolve).then(() => this.backpressure());
+    // A request that failed leaves its place in `pending` for ever: nothing is waited for once that closed the connection.
+    if (this.pending.length === 0 || this.closed) return this.backpressure();
+    return new Promise<void>((resolve) => this.whenDrained.push(resolve)).then(() => this.backpressure());
   }
 
   private backpressure(): Promise<void> | void {
-    if (this.unsentBytes <= this.limits.maxUnsentBytes) return;
+    if (this.unsentBytes <= this.limits.maxUnsentBytes || this.closed) return;
     this.startWriting();
-    return this.writing;
+    // What is ready but behind a request that is not cannot be sent yet.
+    return this.pending.length > 0 ? this.drained() : this.writing;
+  }
+
+  private count(answer: Answer): void {
+    for (const chunk of answer ?? []) this.unsentBytes += chunk.length;
   }
 
   private enqueue(answer: Answer): void {
-    if (answer === null) return;
-    for (const chunk of answer) {
-      this.unsent.push(chunk);
-      this.unsentBytes += chunk.length;
-    }
+    for (const chunk of answer ?? []) this.unsent.push(chunk);
   }
 
   private startWriting(): void {
@@ -197,9 +217,11 @@ export class Connection implements Peer {
     try {
       while (this.unsent.length > 0 && !this.closed) {
         const bytes = this.nextToSend();
-        for (let sent = 0; sent < bytes.length;) sent += await this.conn.write(bytes.subarray(sent));
+        for (let sent = 0; sent < bytes.length;) {
+          sent += await this.conn.write(bytes.subarray(sent));
+          this.lastActiveMs = this.monotonic();
+        }
         this.unsentBytes -= bytes.length;
-        this.lastActiveMs = this.monotonic();
       }
     } catch (error) {
       if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
@@ -226,9 +248,13 @@ export class Connection implements Peer {
     return together;
   }
 
-  /** Resolves when all that was answered so far has been sent, or the connection is gone. */
+  /** Resolves when every request so far has been answered and the answer sent, or the connection is gone. */
   async flushed(): Promise<void> {
-    while (this.isWriting) await this.writing;
+    while (this.busy && !this.closed) {
+      this.startWriting();
+      if (this.isWriting) await this.writing;
+      else await this.drained();
+    }
   }
 
   disconnect(reason: string): void {
@@ -248,7 +274,7 @@ export class Connection implements Peer {
     }
     this.onDisconnect?.();
     this.onDisconnect = null;
-    this.pipelineFree?.();
+    this.wakeDrained();
   }
 }
 

@@ -59,7 +59,11 @@ export class FrameCutter {
     const held = this.end - this.start;
     const needed = 4 + (this.pendingSize() ?? 0);
     if (needed > this.chunk.length - this.start) this.replace(Math.max(needed, this.nextChunkBytes));
-    else if (held === 0 && this.chunk.length - this.end < this.nextChunkBytes / 4) {
+    else if (
+      held === 0 &&
+      // Also when it grew for a burst that is over: using it up could take a quiet connection hours.
+      (this.chunk.length - this.end < this.nextChunkBytes / 4 || this.chunk.length >= 4 * this.nextChunkBytes)
+    ) {
       this.replace(this.nextChunkBytes);
     } else if (this.end === this.chunk.length) this.replace(Math.max(2 * held, this.nextChunkBytes));
     return this.chunk.subarray(this.end);

@@ -61,7 +61,10 @@ export class Server {
   /** Starts to accept on every address bound so far. */
   start(dispatcher: Dispatcher): void {
     for (const { bind, listener } of this.listeners) void this.accept(bind, listener, dispatcher);
-    const every = Math.min(SWEEP_EVERY_MS, Math.max(100, this.options.maxIdleMs / 4));
+    const { maxIdleMs } = this.options;
+    // Kafka's way to let connections stay for ever.
+    if (maxIdleMs < 0) return;
+    const every = Math.min(SWEEP_EVERY_MS, Math.max(100, maxIdleMs / 4));
     this.sweep = setInterval(() => this.closeIdle(), every);
   }
 
@@ -124,7 +127,8 @@ export class Server {
   private closeIdle(): void {
     const before = this.options.clock.monotonic() - this.options.maxIdleMs;
     for (const connection of this.connections) {
-      if (!connection.busy && connection.lastActiveMs < before) connection.close();
+      // Not one whose request is held, but one that does not take its answers: there the client is quiet.
+      if (!connection.handling && connection.lastActiveMs < before) connection.close();
     }
   }
 
@@ -141,7 +145,7 @@ export class Server {
     for (const connection of this.connections) connection.close();
   }
 
-  /** Sends what was answered, waiting no longer than `waitMs`, and closes every connection. */
+  /** Lets requests be answered and answers be sent, waiting no longer than `waitMs`, and closes every connection. */
   async closeConnections(waitMs: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, waitMs));

@@ -1,0 +1,637 @@
+import { assertEquals } from "@std/assert/equals";
+import { MalformedFrame } from "../../src/codec/malformed.ts";
+import { frame, joined, serveFake, sizePrefix, turn } from "./fakes.ts";
+
+/** A frame whose text is padded with dots to `bytes`. */
+function largeFrame(text: string, bytes: number): Uint8Array {
+  return frame(text.padEnd(bytes, "."));
+}
+
+const LARGE = 100_000;
+
+// ---- Order
+
+Deno.test("Connection answers what can be answered at once in order, in one write", async () => {
+  const { socket, dispatcher } = serveFake();
+  socket.feed(joined([frame("now a"), frame("now b"), frame("now c")]));
+  await turn();
+  assertEquals(dispatcher.handled, ["now a", "now b", "now c"]);
+  assertEquals(socket.sent, "abc");
+  assertEquals(socket.writes, [3]);
+});
+
+Deno.test("Connection answers pipelined requests in the order in which they came, whichever is ready first", async () => {
+  const { socket, dispatcher } = serveFake();
+  socket.feed(joined([frame("produce a"), frame("produce b"), frame("produce c")]));
+  await turn();
+  assertEquals(dispatcher.handled.length, 3, "all three are in work at once");
+  dispatcher.answer("c");
+  dispatcher.answer("b");
+  await turn();
+  assertEquals(socket.sent, "");
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(socket.sent, "abc");
+});
+
+Deno.test("Connection sends each answer as soon as those before it are sent", async () => {
+  const { socket, dispatcher } = serveFake();
+  socket.feed(joined([frame("produce a"), frame("produce b")]));
+  await turn();
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(socket.sent, "a");
+  dispatcher.answer("b");
+  await turn();
+  assertEquals(socket.sent, "ab");
+});
+
+Deno.test("Connection handles nothing behind a request that waits, until that has its answer", async () => {
+  const { socket, dispatcher } = serveFake();
+  socket.feed(joined([frame("later a"), frame("now b"), frame("later c"), frame("now d")]));
+  await turn();
+  assertEquals(dispatcher.handled, ["later a"]);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(dispatcher.handled, ["later a", "now b", "later c"]);
+  assertEquals(socket.sent, "ab", "what is ready is not kept waiting for what is not");
+  dispatcher.answer("c");
+  await turn();
+  assertEquals(socket.sent, "abcd");
+});
+
+Deno.test("Connection keeps the order of every mixture of requests and readiness", async () => {
+  // All words over the three kinds of requests, answered from the last to the first and the other way round.
+  const verbs = ["now", "later", "produce"];
+  for (let word = 0; word < verbs.length ** 4; word++) {
+    for (const fromLast of [false, true]) {
+      const { socket, dispatcher } = serveFake({ maxPipelined: 10 });
+      const requests = [0, 1, 2, 3].map((i) => ({
+        verb: verbs[Math.floor(word / verbs.length ** i) % verbs.length],
+        name: "abcd"[i],
+      }));
+      socket.feed(joined(requests.map(({ verb, name }) => frame(`${verb} ${name}`))));
+      await turn();
+      for (let answered = 0; answered < 4;) {
+        const open = requests.filter(({ verb, name }) => verb !== "now" && dispatcher.isWaiting(name)).map((
+          { name },
+        ) => name);
+        if (open.length === 0) break;
+        dispatcher.answer(fromLast ? open.at(-1)! : open[0]);
+        answered++;
+        await turn();
+      }
+      assertEquals(socket.sent, "abcd", requests.map(({ verb }) => verb).join(" "));
+    }
+  }
+});
+
+Deno.test("Connection lets requests that are answered at once wait behind a pipelined one", async () => {
+  const { socket, dispatcher } = serveFake();
+  socket.feed(joined([frame("produce a"), frame("now b")]));
+  await turn();
+  assertEquals(dispatcher.handled, ["produce a", "now b"]);
+  assertEquals(socket.sent, "");
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(socket.sent, "ab");
+});
+
+Deno.test("Connection sends nothing for requests without an answer, and keeps the order around them", async () => {
+  const { socket, dispatcher } = serveFake();
+  socket.feed(
+    joined([frame("none x"), frame("produce a"), frame("none y"), frame("produce z"), frame("now b")]),
+  );
+  await turn();
+  dispatcher.answer("z", null);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(socket.sent, "ab");
+});
+
+// ---- Bounds
+
+Deno.test("Connection has no more than maxPipelined requests in work", async () => {
+  const { socket, dispatcher } = serveFake({ maxPipelined: 2 });
+  socket.feed(joined(["a", "b", "c", "d"].map((name) => frame(`produce ${name}`))));
+  await turn();
+  assertEquals(dispatcher.handled, ["produce a", "produce b"]);
+  dispatcher.answer("b");
+  await turn();
+  assertEquals(dispatcher.handled.length, 2, "the oldest still has no answer");
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(dispatcher.handled.length, 4);
+  dispatcher.answer("c");
+  dispatcher.answer("d");
+  await turn();
+  assertEquals(socket.sent, "abcd");
+});
+
+Deno.test("Connection counts answers that wait behind a pipelined request towards maxPipelined", async () => {
+  const { socket, dispatcher } = serveFake({ maxPipelined: 3 });
+  socket.feed(joined([frame("produce a"), ..."bcdefgh".split("").map((name) => frame(`now ${name}`))]));
+  await turn();
+  assertEquals(dispatcher.handled.length, 3);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(socket.sent, "abcdefgh");
+});
+
+Deno.test("Connection counts answers that wait behind a pipelined request towards maxUnsentBytes", async () => {
+  const { socket, dispatcher } = serveFake({ maxPipelined: 100, maxUnsentBytes: 10 });
+  socket.feed(
+    joined([
+      frame("produce a"),
+      ...["12345678", "12345678", "12345678", "12345678"].map((name) => frame(`now ${name}`)),
+    ]),
+  );
+  await turn();
+  assertEquals(dispatcher.handled.length, 3, "two answers are more than 10 bytes");
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(socket.sentBytes, 33);
+});
+
+Deno.test("Connection does not read a client that does not read its answers", async () => {
+  const { socket, dispatcher } = serveFake({ maxUnsentBytes: 10 });
+  socket.holdsWrites = true;
+  socket.feed(frame("now 0123456789"));
+  await turn();
+  assertEquals(socket.isRead, true, "10 bytes are allowed");
+  socket.feed(frame("now x"), frame("now y"));
+  await turn();
+  assertEquals(dispatcher.handled.length, 2);
+  assertEquals(socket.isRead, false, "11 are not");
+  socket.takeWrite();
+  await turn();
+  assertEquals(socket.isRead, false, "the second answer is not sent either");
+  socket.takeWrite();
+  await turn();
+  assertEquals(dispatcher.handled.length, 3);
+  assertEquals(socket.isRead, true);
+});
+
+Deno.test("Connection stops within one read when answers pile up, not at its end", async () => {
+  const { socket, dispatcher } = serveFake({ maxUnsentBytes: 10 });
+  socket.holdsWrites = true;
+  socket.feed(joined(Array.from({ length: 20 }, () => frame("now 12345678"))));
+  await turn();
+  assertEquals(dispatcher.handled.length, 2);
+  socket.holdsWrites = false;
+  socket.takeWrite();
+  await turn();
+  assertEquals(socket.sentBytes, 160);
+});
+
+// ---- Writing
+
+Deno.test("Connection sends the rest of a write that the socket took in part", async () => {
+  const { socket } = serveFake();
+  socket.holdsWrites = true;
+  socket.feed(frame("now abcdef"));
+  await turn();
+  socket.takeWrite(1);
+  await turn();
+  socket.takeWrite(3);
+  await turn();
+  socket.takeWrite();
+  await turn();
+  assertEquals(socket.sent, "abcdef");
+  assertEquals(socket.writes, [6, 5, 2]);
+});
+
+Deno.test("Connection puts small answers that wait for the socket into one write", async () => {
+  const { socket, dispatcher } = serveFake({ maxUnsentBytes: 1_000_000 });
+  socket.holdsWrites = true;
+  socket.feed(frame("now a"));
+  await turn();
+  for (const name of ["b", "c", "d"]) socket.feed(frame(`now ${name}`));
+  await turn();
+  assertEquals(dispatcher.handled.length, 4);
+  assertEquals(socket.writes, [1]);
+  socket.takeWrite();
+  await turn();
+  assertEquals(socket.writes, [1, 3]);
+  socket.takeWrite();
+  assertEquals(socket.sent, "abcd");
+});
+
+Deno.test("Connection does not copy large chunks together", async () => {
+  const { socket, dispatcher } = serveFake({ maxUnsentBytes: 10_000_000 });
+  socket.feed(frame("later a"));
+  await turn();
+  const large = new Uint8Array(64 * 1024 + 1), small = new Uint8Array(10);
+  dispatcher.answer("a", [small, small, large, small, large, small, small]);
+  await turn();
+  assertEquals(socket.writes, [20, large.length, 10, large.length, 20]);
+});
+
+Deno.test("Connection sends an answer that becomes ready while the write before it ends", async () => {
+  // However many turns of the microtask queue lie between the end of a write and the answer: it is sent.
+  for (let microtasks = 0; microtasks < 20; microtasks++) {
+    const { socket, dispatcher } = serveFake();
+    socket.holdsWrites = true;
+    socket.feed(joined([frame("now a"), frame("produce b")]));
+    await turn();
+    assertEquals(socket.writes, [1]);
+    socket.takeWrite();
+    for (let i = 0; i < microtasks; i++) await Promise.resolve();
+    dispatcher.answer("b");
+    await turn();
+    assertEquals(socket.writes, [1, 1], `${microtasks} microtasks later`);
+  }
+});
+
+Deno.test("Connection sends an answer that is ready before the write in front of it ends", async () => {
+  for (let microtasks = 0; microtasks < 20; microtasks++) {
+    const { socket, dispatcher } = serveFake();
+    socket.holdsWrites = true;
+    socket.feed(joined([frame("now a"), frame("produce b")]));
+    await turn();
+    dispatcher.answer("b");
+    for (let i = 0; i < microtasks; i++) await Promise.resolve();
+    socket.takeWrite();
+    await turn();
+    assertEquals(socket.writes, [1, 1], `${microtasks} microtasks before`);
+  }
+});
+
+Deno.test("Connection.flushed() resolves when all is sent, and not before", async () => {
+  const { socket, connection } = serveFake();
+  let isFlushed = false;
+  socket.holdsWrites = true;
+  socket.feed(frame("now a"));
+  await turn();
+  void connection.flushed().then(() => isFlushed = true);
+  socket.feed(frame("now b"));
+  await turn();
+  socket.takeWrite();
+  await turn();
+  assertEquals([isFlushed, socket.sent], [false, "a"]);
+  socket.takeWrite();
+  await turn();
+  assertEquals([isFlushed, socket.sent], [true, "ab"]);
+});
+
+Deno.test("Connection.flushed() waits for requests that have no answer yet", async () => {
+  const { socket, dispatcher, connection } = serveFake();
+  let isFlushed = false;
+  socket.feed(frame("later a"));
+  await turn();
+  void connection.flushed().then(() => isFlushed = true);
+  await turn();
+  assertEquals(isFlushed, false);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals([isFlushed, socket.sent], [true, "a"]);
+});
+
+Deno.test("Connection.flushed() resolves when the connection breaks while it waits", async () => {
+  for (const request of ["later a", "now a", "produce a"]) {
+    const { socket, connection } = serveFake();
+    socket.holdsWrites = true;
+    socket.feed(frame(request));
+    await turn();
+    let isFlushed = false;
+    void connection.flushed().then(() => isFlushed = true);
+    connection.close();
+    await turn();
+    assertEquals(isFlushed, true, request);
+  }
+});
+
+// ---- Ends
+
+Deno.test("Connection ends without a reason when the client closes it", async () => {
+  const { socket, ended } = serveFake();
+  socket.feed(frame("now a"));
+  socket.end();
+  assertEquals(await ended, null);
+  assertEquals(socket.isClosed, true);
+});
+
+Deno.test("Connection ends without a reason when the client is gone", async () => {
+  for (
+    const error of [
+      new Deno.errors.ConnectionReset("reset"),
+      new Deno.errors.BrokenPipe("pipe"),
+      new Deno.errors.TimedOut("time"),
+      new Deno.errors.BadResource("bad"),
+    ]
+  ) {
+    const { socket, ended } = serveFake();
+    socket.breakReading(error);
+    assertEquals(await ended, null, error.name);
+    assertEquals(socket.isClosed, true);
+  }
+});
+
+Deno.test("Connection gives an error of the socket that it does not know to its owner", async () => {
+  const { socket, ended } = serveFake();
+  socket.breakReading(new Error("no such thing"));
+  assertEquals((await ended as Error).message, "no such thing");
+  assertEquals(socket.isClosed, true);
+});
+
+Deno.test("Connection ends when a write says that the client is gone", async () => {
+  const { socket, ended, connection } = serveFake();
+  socket.holdsWrites = true;
+  socket.feed(frame("now a"));
+  await turn();
+  socket.held.shift()!.fail(new Deno.errors.BrokenPipe("gone"));
+  assertEquals(await ended, null);
+  await connection.flushed();
+});
+
+Deno.test("Connection tells why a write failed when it was not the client's doing", async () => {
+  const { socket, ended } = serveFake();
+  socket.holdsWrites = true;
+  socket.feed(frame("now a"));
+  await turn();
+  socket.held.shift()!.fail(new Error("out of buffers"));
+  assertEquals(await ended, "cannot write to the client: Error: out of buffers");
+});
+
+Deno.test("Connection ends when a write fails while it holds a reader back", async () => {
+  const { socket, ended } = serveFake({ maxUnsentBytes: 1 });
+  socket.holdsWrites = true;
+  socket.feed(frame("now abc"));
+  await turn();
+  socket.held.shift()!.fail(new Deno.errors.ConnectionReset("gone"));
+  assertEquals(await ended, null);
+});
+
+Deno.test("Connection names a frame size that cannot be", async () => {
+  const { socket, ended } = serveFake({ maxFrameBytes: 1000 });
+  socket.feed(sizePrefix(1001));
+  assertEquals(await ended, "frame size 1001 is not between 0 and socket.request.max.bytes (1000)");
+  assertEquals(socket.isClosed, true);
+});
+
+Deno.test("Connection names what is malformed in a frame, and handles nothing behind it", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  dispatcher.error = new MalformedFrame("what a frame");
+  socket.feed(joined([frame("bad"), frame("now a")]));
+  assertEquals(await ended, "what a frame");
+  assertEquals(dispatcher.handled, ["bad"]);
+});
+
+Deno.test("Connection tells its owner of a handler that throws", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  dispatcher.error = new Error("a bug");
+  socket.feed(frame("bad"));
+  assertEquals((await ended as Error).message, "a bug");
+  assertEquals(socket.isClosed, true);
+});
+
+Deno.test("Connection tells its owner of a handler that fails later", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  socket.feed(frame("later a"));
+  await turn();
+  dispatcher.fail("a", new Error("a bug"));
+  assertEquals((await ended as Error).message, "a bug");
+});
+
+Deno.test("Connection closes when a pipelined request fails, and says so", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  socket.feed(frame("produce a"));
+  await turn();
+  dispatcher.fail("a", new Error("a bug"));
+  assertEquals(await ended, "request failed: Error: a bug");
+  assertEquals(socket.isClosed, true);
+});
+
+Deno.test("Connection ends when a pipelined request fails while another one waits behind it", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  dispatcher.onDisconnect = () => dispatcher.answer("b");
+  socket.feed(joined([frame("produce a"), frame("later b")]));
+  await turn();
+  dispatcher.fail("a", new Error("a bug"));
+  assertEquals(await ended, "request failed: Error: a bug");
+});
+
+Deno.test("Connection ends when one of several pipelined requests fails and others are answered", async () => {
+  const { socket, ended, dispatcher, budget } = serveFake({ maxPipelined: 3 });
+  socket.feed(joined([largeFrame("produce a", LARGE), frame("produce b"), frame("produce c")]));
+  await turn();
+  dispatcher.fail("b", new Error("a bug"));
+  dispatcher.answer("a");
+  dispatcher.answer("c");
+  assertEquals(await ended, "request failed: Error: a bug");
+  assertEquals(budget.usedBytes, 0);
+});
+
+Deno.test("Connection.disconnect() cuts the client off with its reason", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  socket.feed(joined([frame("none a"), frame("now b")]));
+  await turn();
+  dispatcher.peer!.disconnect("produce failed");
+  assertEquals(await ended, "produce failed");
+  assertEquals(socket.isClosed, true);
+});
+
+Deno.test("Connection handles nothing that came in the same read as what cut it off", async () => {
+  const { socket, ended, dispatcher } = serveFake();
+  const handle = dispatcher.handle.bind(dispatcher);
+  dispatcher.handle = (bytes, peer) => {
+    const dispatched = handle(bytes, peer);
+    peer.disconnect("enough");
+    return dispatched;
+  };
+  socket.feed(joined([frame("none a"), frame("now b")]));
+  assertEquals(await ended, "enough");
+  assertEquals(dispatcher.handled, ["none a"]);
+});
+
+Deno.test("Connection.close() may come twice and from anywhere", async () => {
+  const { connection, ended, socket } = serveFake();
+  connection.close();
+  connection.close();
+  connection.disconnect("late");
+  await ended;
+  assertEquals(socket.isClosed, true);
+});
+
+// ---- A request that waits when the connection ends
+
+for (
+  const [how, end] of [
+    ["it is closed", (s: ReturnType<typeof serveFake>) => s.connection.close()],
+    ["it is cut off", (s: ReturnType<typeof serveFake>) => s.connection.disconnect("why")],
+    [
+      "a write fails",
+      (s: ReturnType<typeof serveFake>) => s.socket.held.shift()!.fail(new Deno.errors.BrokenPipe("gone")),
+    ],
+  ] as const
+) {
+  for (const verb of ["later", "produce"]) {
+    Deno.test(`Connection tells a request (${verb}) that waits once when ${how}, and gives its memory back`, async () => {
+      const served = serveFake();
+      const { socket, dispatcher, budget, ended } = served;
+      let told = 0;
+      dispatcher.onDisconnect = () => {
+        told++;
+        dispatcher.answer("b");
+      };
+      socket.holdsWrites = true;
+      socket.feed(joined([frame("now a"), largeFrame(`${verb} b`, LARGE)]));
+      await turn();
+      assertEquals([told, budget.usedBytes], [0, LARGE + 4]);
+      end(served);
+      served.connection.close();
+      await ended;
+      assertEquals(told, 1);
+      await turn();
+      assertEquals(budget.usedBytes, 0);
+    });
+  }
+}
+
+Deno.test("Connection tells a pipelined request that waits when the client closes", async () => {
+  const { socket, dispatcher, ended } = serveFake();
+  let told = 0;
+  dispatcher.onDisconnect = () => told++;
+  socket.feed(frame("produce a"));
+  await turn();
+  socket.end();
+  await ended;
+  assertEquals(told, 1);
+});
+
+// ---- Memory
+
+Deno.test("Connection takes no memory of the budget for small frames", async () => {
+  const { socket, budget, dispatcher } = serveFake();
+  socket.feed(largeFrame("later a", 60_000));
+  await turn();
+  assertEquals([dispatcher.handled.length, budget.usedBytes], [1, 0]);
+});
+
+Deno.test("Connection takes memory for a large frame before its bytes come, and gives it back with the answer", async () => {
+  const { socket, budget, dispatcher } = serveFake();
+  const bytes = largeFrame("later a", LARGE);
+  socket.feed(bytes.subarray(0, 4));
+  await turn();
+  assertEquals(budget.usedBytes, LARGE + 4);
+  socket.feed(bytes.subarray(4));
+  await turn();
+  assertEquals(budget.usedBytes, LARGE + 4, "the request still uses its bytes");
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(budget.usedBytes, 0);
+});
+
+Deno.test("Connection does not read on while the budget has no room for its frame", async () => {
+  const one = serveFake({ budgetBytes: 150_000 });
+  const other = serveFake({ budget: one.budget });
+  one.socket.feed(largeFrame("later a", LARGE));
+  await turn();
+  other.socket.feed(largeFrame("now b", LARGE));
+  await turn();
+  assertEquals([other.socket.isRead, other.dispatcher.handled.length], [false, 0]);
+  one.dispatcher.answer("a");
+  await turn();
+  assertEquals(other.socket.sent, "b");
+  assertEquals(one.budget.usedBytes, 0);
+});
+
+Deno.test("Connection gives its memory back in every way in which a large frame can end", async () => {
+  const ways: [string, string, (s: ReturnType<typeof serveFake>) => void][] = [
+    ["is answered at once", "now a", () => {}],
+    ["has no answer", "none a", () => {}],
+    ["is answered later", "later a", (s) => s.dispatcher.answer("a")],
+    ["is answered later, pipelined", "produce a", (s) => s.dispatcher.answer("a")],
+    ["fails later", "later a", (s) => s.dispatcher.fail("a", new Error("bug"))],
+    ["fails later, pipelined", "produce a", (s) => s.dispatcher.fail("a", new Error("bug"))],
+    ["makes its handler throw", "bad", () => {}],
+  ];
+  for (const [how, request, end] of ways) {
+    const served = serveFake();
+    served.socket.feed(largeFrame(request, LARGE));
+    await turn();
+    end(served);
+    await turn();
+    assertEquals(served.budget.usedBytes, 0, `a frame that ${how}`);
+  }
+  const malformed = serveFake();
+  malformed.dispatcher.error = new MalformedFrame("malformed");
+  malformed.socket.feed(largeFrame("bad", LARGE));
+  assertEquals(await malformed.ended, "malformed");
+  assertEquals(malformed.budget.usedBytes, 0, "a malformed frame");
+});
+
+Deno.test("Connection gives its memory back when it ends in the middle of a large frame", async () => {
+  const ends: ((s: ReturnType<typeof serveFake>) => void)[] = [
+    (s) => s.socket.end(),
+    (s) => s.socket.breakReading(new Deno.errors.ConnectionReset("reset")),
+    (s) => s.socket.breakReading(new Error("strange")),
+    (s) => s.connection.close(),
+  ];
+  for (const [i, end] of ends.entries()) {
+    const served = serveFake();
+    served.socket.feed(largeFrame("now a", LARGE).subarray(0, 70_000));
+    await turn();
+    assertEquals(served.budget.usedBytes, LARGE + 4);
+    end(served);
+    await served.ended;
+    assertEquals(served.budget.usedBytes, 0, `way ${i}`);
+  }
+});
+
+Deno.test("Connection that is closed while it waits for memory leaves the budget as it was", async () => {
+  const one = serveFake({ budgetBytes: 150_000 });
+  const other = serveFake({ budget: one.budget });
+  one.socket.feed(largeFrame("later a", LARGE));
+  other.socket.feed(largeFrame("now b", LARGE));
+  await turn();
+  other.connection.close();
+  one.dispatcher.answer("a");
+  await other.ended;
+  assertEquals(one.budget.usedBytes, 0);
+  assertEquals(other.dispatcher.handled, []);
+});
+
+// ---- What the server looks at
+
+Deno.test("Connection is handling from a request's arrival to its answer, and busy until that is sent", async () => {
+  const { socket, dispatcher, connection } = serveFake();
+  const state = () => [connection.handling, connection.busy];
+  assertEquals(state(), [false, false]);
+  socket.holdsWrites = true;
+  socket.feed(frame("later a"));
+  await turn();
+  assertEquals(state(), [true, true]);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(state(), [false, true]);
+  socket.takeWrite();
+  await turn();
+  assertEquals(state(), [false, false]);
+});
+
+Deno.test("Connection.lastActiveMs moves with every byte that is read or taken", async () => {
+  let now = 1;
+  const { socket, connection } = serveFake({ now: () => now });
+  assertEquals(connection.lastActiveMs, 1);
+  socket.holdsWrites = true;
+  now = 2;
+  socket.feed(frame("now abc").subarray(0, 3));
+  await turn();
+  assertEquals(connection.lastActiveMs, 2);
+  socket.feed(frame("now abc").subarray(3));
+  await turn();
+  now = 3;
+  socket.takeWrite(1);
+  await turn();
+  assertEquals(connection.lastActiveMs, 3, "a slow client is not an idle one");
+  now = 4;
+  socket.takeWrite();
+  await turn();
+  assertEquals(connection.lastActiveMs, 4);
+});
+
+Deno.test("Connection writes addresses as Kafka does", () => {
+  const { connection } = serveFake();
+  assertEquals([connection.clientHost, connection.remote], ["/127.0.0.1", "127.0.0.1:50312"]);
+});

@@ -1,0 +1,189 @@
+/**
+ * Consumers that remember everything they have seen: what was once readable must be there for ever, at the same offset.
+ * Each also commits its position for a group, and holds the broker to the commits that it acknowledged.
+ */
+import { assert } from "../../src/base/assert.ts";
+import type { Prng } from "../../src/base/prng.ts";
+import type { Client } from "../../src/client/client.ts";
+import { ErrorCode, errorName } from "../../src/codec/errors.ts";
+import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
+import { joinGroup } from "../../src/codec/messages/join_group.ts";
+import { syncGroup } from "../../src/codec/messages/sync_group.ts";
+import { PATIENCE_MS } from "./broker_process.ts";
+import { labelOf } from "./producers.ts";
+import { commit, committed, fetchFrom } from "./requests.ts";
+import type { Progress, Reign, Target } from "./target.ts";
+
+/** What a record says, by offset. */
+export type SeenLog = string[];
+
+/** What these answers say passes when a coordinator has loaded; of one that stops they are the last. */
+const PASSING: ReadonlySet<number> = new Set([
+  ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+  ErrorCode.COORDINATOR_NOT_AVAILABLE,
+  ErrorCode.NOT_COORDINATOR,
+]);
+
+export interface ConsumerOptions {
+  readonly groupId: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly random: Prng;
+  readonly target: Target;
+  readonly progress: Progress;
+  /** Whether it is a member of its group, or commits from outside. */
+  readonly isMember: boolean;
+}
+
+export class Consumer {
+  readonly seen: SeenLog = [];
+  private highWatermark = 0;
+  /** The last commit that was acknowledged, and the last that was sent; -1 for none. */
+  private acknowledgedCommit = -1;
+  private sentCommit = -1;
+  private member = { memberId: "", generationId: -1 };
+
+  constructor(private readonly o: ConsumerOptions) {}
+
+  get name(): string {
+    return `consumer of ${this.o.topic}-${this.o.partition}`;
+  }
+
+  /** Reads until the target is to stop. */
+  run(): Promise<void> {
+    return this.o.target.keepConnected(this.name, async (client, reign) => {
+      await this.checkCommit(client, reign);
+      await this.readAgain(client);
+      if (this.o.isMember) await this.beMember(client, reign);
+      while (!this.o.target.isStopping) {
+        await this.read(client);
+        if (this.o.random.chance(0.3)) await this.commitPosition(client, reign);
+      }
+      await this.checkCommit(client, reign);
+    });
+  }
+
+  private async read(client: Client): Promise<void> {
+    const from = this.seen.length;
+    const { topic, partition, random } = this.o;
+    // Small ones as well, which end inside a segment and have to go on there.
+    const maxBytes = random.pick([1, 4_000, 40_000, 1_000_000]);
+    const fetched = await fetchFrom(client, topic, partition, from, { maxWaitMs: 200, maxBytes });
+    this.must(fetched.errorCode === ErrorCode.NONE, `Fetch from ${from}: ${errorName(fetched.errorCode)}`);
+    this.must(
+      fetched.highWatermark >= this.highWatermark,
+      `the high watermark went back from ${this.highWatermark} to ${fetched.highWatermark}`,
+    );
+    this.highWatermark = fetched.highWatermark;
+    for (const batch of fetched.batches) {
+      for (const record of batch.records()) {
+        if (record.offset < from) continue; // a batch may begin before the offset asked for
+        this.must(record.offset === this.seen.length, `${record.offset} came after ${this.seen.length - 1}`);
+        this.seen.push(labelOf(record.value!));
+      }
+    }
+    this.must(this.seen.length <= this.highWatermark, `read ${this.seen.length}, above the high watermark`);
+  }
+
+  /** Something that was read before, from anywhere in the log: it has to be the same. */
+  private async readAgain(client: Client): Promise<void> {
+    if (this.seen.length === 0) return;
+    const from = this.o.random.int(this.seen.length);
+    const { errorCode, batches } = await fetchFrom(client, this.o.topic, this.o.partition, from);
+    this.must(errorCode === ErrorCode.NONE, `Fetch of ${from} again: ${errorName(errorCode)}`);
+    this.must(batches.length > 0, `nothing is at ${from} any more, where "${this.seen[from]}" was`);
+    for (const batch of batches) {
+      for (const record of batch.records()) {
+        const [now, before] = [labelOf(record.value!), this.seen[record.offset]];
+        this.must(
+          before === undefined || now === before,
+          `at ${record.offset} is "${now}", where "${before}" was`,
+        );
+      }
+    }
+  }
+
+  private async commitPosition(client: Client, reign: Reign): Promise<void> {
+    const position = this.seen.length;
+    this.sentCommit = position;
+    const { groupId, topic, partition } = this.o;
+    const offsets = new Map([[partition, position]]);
+    await this.taken("OffsetCommit", reign, () => commit(client, groupId, topic, offsets, this.member));
+    this.acknowledgedCommit = position;
+    this.o.progress.step();
+  }
+
+  private async checkCommit(client: Client, reign: Reign): Promise<void> {
+    const { groupId, topic, partition } = this.o;
+    if (this.sentCommit < 0) return;
+    let offset = -1;
+    await this.taken("OffsetFetch", reign, async () => {
+      try {
+        offset = (await committed(client, groupId, topic, [partition])).get(partition)!;
+        return ErrorCode.NONE;
+      } catch (error) {
+        const { errorCode } = error as { errorCode?: number };
+        if (errorCode === undefined) throw error;
+        return errorCode;
+      }
+    });
+    this.must(
+      offset >= this.acknowledgedCommit && offset <= this.sentCommit,
+      `committed is ${offset}, acknowledged was ${this.acknowledgedCommit}, the last that was sent ${this.sentCommit}`,
+    );
+  }
+
+  /** Joins, or finds out that it is still in. */
+  private async beMember(client: Client, reign: Reign): Promise<void> {
+    const { groupId } = this.o;
+    if (this.member.memberId !== "") {
+      return await this.taken("Heartbeat after a restart", reign, async () => {
+        const { errorCode } = await client.send(heartbeat, 4, { groupId, ...this.member });
+        return errorCode;
+      });
+    }
+    let memberId = "", generationId = -1;
+    await this.taken("JoinGroup", reign, async () => {
+      for (;;) {
+        const answer = await client.send(joinGroup, 7, {
+          groupId,
+          memberId,
+          sessionTimeoutMs: 60_000,
+          rebalanceTimeoutMs: 60_000,
+          protocolType: "consumer",
+          protocols: [{ name: "range", metadata: new Uint8Array([0, 0, 0, 0]) }],
+        });
+        ({ memberId, generationId } = answer);
+        if (answer.errorCode !== ErrorCode.MEMBER_ID_REQUIRED) return answer.errorCode;
+      }
+    });
+    await this.taken("SyncGroup", reign, async () => {
+      const { errorCode } = await client.send(syncGroup, 4, {
+        groupId,
+        memberId,
+        generationId,
+        assignments: [{ memberId, assignment: new Uint8Array(8) }],
+      });
+      return errorCode;
+    });
+    this.member = { memberId, generationId };
+  }
+
+  /** Sends until the coordinator is there; anything else than success is an error, or the end of a broker that stops. */
+  private async taken(what: string, reign: Reign, send: () => Promise<number>): Promise<void> {
+    for (const deadline = performance.now() + PATIENCE_MS;;) {
+      const errorCode = await send();
+      if (errorCode === ErrorCode.NONE) return;
+      this.must(
+        PASSING.has(errorCode) && performance.now() < deadline,
+        `${what} of group ${this.o.groupId}: ${errorName(errorCode)}`,
+      );
+      // Until the broker that is stopping has closed the connection, or the other one has loaded the group.
+      await new Promise((resolve) => setTimeout(resolve, reign.isEnding ? 20 : 5));
+    }
+  }
+
+  private must(holds: boolean, otherwise: string): void {
+    assert(holds, `${this.name}: ${otherwise}`);
+  }
+}

@@ -1,0 +1,211 @@
+/** The few requests of the durability tests, a function each, with an error code that is not wanted thrown as text. */
+import { Client } from "../../src/client/client.ts";
+import { batchesIn, type BatchView, checkBatch } from "../../src/codec/batch.ts";
+import { ErrorCode, errorName } from "../../src/codec/errors.ts";
+import { createTopics } from "../../src/codec/messages/create_topics.ts";
+import { fetch } from "../../src/codec/messages/fetch.ts";
+import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
+import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
+import { metadata } from "../../src/codec/messages/metadata.ts";
+import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
+import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
+import { produce } from "../../src/codec/messages/produce.ts";
+import { ZERO_UUID } from "../../src/codec/uuid.ts";
+
+export const EARLIEST = -2n;
+export const LATEST = -1n;
+
+/** What a response says is not what the test has to have. */
+export class Refused extends Error {
+  override name = "Refused";
+  constructor(what: string, readonly errorCode: number, text?: string | null) {
+    super(`${what}: ${errorName(errorCode)}${text ? ` (${text})` : ""}`);
+  }
+}
+
+function must(what: string, errorCode: number, text?: string | null): void {
+  if (errorCode !== ErrorCode.NONE) throw new Refused(what, errorCode, text);
+}
+
+export function connect(port: number, clientId = "durability"): Promise<Client> {
+  return Client.connect({ hostname: "127.0.0.1", port }, clientId);
+}
+
+/** Makes a topic and gives its id. */
+export async function createTopic(
+  client: Client,
+  name: string,
+  numPartitions: number,
+  configs: Record<string, string> = {},
+): Promise<string> {
+  const { topics: [topic] } = await client.send(createTopics, 7, {
+    topics: [{
+      name,
+      numPartitions,
+      replicationFactor: 1,
+      assignments: [],
+      configs: Object.entries(configs).map(([name, value]) => ({ name, value })),
+    }],
+  });
+  must(`CreateTopics of ${name}`, topic.errorCode, topic.errorMessage);
+  return topic.topicId;
+}
+
+/** Topic ids by name, of every topic that the broker has. */
+export async function topicIds(client: Client): Promise<Map<string, string>> {
+  const { topics } = await client.send(metadata, 12, {
+    topics: null,
+    allowAutoTopicCreation: false,
+    includeClusterAuthorizedOperations: false,
+    includeTopicAuthorizedOperations: false,
+  });
+  return new Map(topics.map(({ name, topicId }) => [name!, topicId]));
+}
+
+/** A producer id that nobody had before, at epoch 0. */
+export async function newProducerId(client: Client): Promise<number> {
+  const answer = await client.send(initProducerId, 4, {
+    transactionalId: null,
+    transactionTimeoutMs: 60_000,
+  });
+  must("InitProducerId", answer.errorCode);
+  return Number(answer.producerId);
+}
+
+export interface Produced {
+  readonly errorCode: number;
+  readonly baseOffset: number;
+  readonly errorMessage: string | null;
+}
+
+/** Sends one batch to each of some partitions and gives what became of each, in the same order. */
+export async function produceTo(
+  client: Client,
+  topic: string,
+  parts: readonly { partition: number; batch: Uint8Array }[],
+  acks = -1,
+): Promise<Produced[]> {
+  const { responses: [{ partitionResponses }] } = await client.send(produce, 9, {
+    acks,
+    timeoutMs: 30_000,
+    topicData: [{
+      name: topic,
+      topicId: ZERO_UUID,
+      partitionData: parts.map(({ partition, batch }) => ({ index: partition, records: batch })),
+    }],
+  });
+  return partitionResponses.map(({ errorCode, baseOffset, errorMessage }) => ({
+    errorCode,
+    baseOffset: Number(baseOffset),
+    errorMessage,
+  }));
+}
+
+export interface Fetched {
+  readonly errorCode: number;
+  readonly highWatermark: number;
+  readonly logStartOffset: number;
+  /** Whole and intact; anything else throws. */
+  readonly batches: BatchView[];
+}
+
+/** Reads from one partition, waiting up to `maxWaitMs` for something to come. */
+export async function fetchFrom(
+  client: Client,
+  topic: string,
+  partition: number,
+  offset: number,
+  { maxWaitMs = 0, maxBytes = 1 << 20 } = {},
+): Promise<Fetched> {
+  const { errorCode, responses } = await client.send(fetch, 12, {
+    maxWaitMs,
+    minBytes: 1,
+    maxBytes,
+    topics: [{
+      topic,
+      topicId: ZERO_UUID,
+      partitions: [{ partition, fetchOffset: BigInt(offset), partitionMaxBytes: maxBytes }],
+    }],
+    forgottenTopicsData: [],
+  });
+  must("Fetch", errorCode);
+  const [answer] = responses[0].partitions;
+  const bytes = answer.records ?? new Uint8Array(0);
+  const batches = [...batchesIn(bytes)];
+  for (const batch of batches) {
+    const problem = checkBatch(bytes, batch.start, bytes.length);
+    if (problem !== null) throw new Error(`Fetch of ${topic}-${partition} from ${offset}: ${problem.text}`);
+  }
+  return {
+    errorCode: answer.errorCode,
+    highWatermark: Number(answer.highWatermark),
+    logStartOffset: Number(answer.logStartOffset),
+    batches,
+  };
+}
+
+/** The offset that ListOffsets finds; -1 when there is none. `timestamp` may be EARLIEST or LATEST. */
+export async function offsetFor(
+  client: Client,
+  topic: string,
+  partition: number,
+  timestamp: bigint,
+): Promise<number> {
+  const { topics } = await client.send(listOffsets, 7, {
+    replicaId: -1,
+    isolationLevel: 0,
+    topics: [{ name: topic, partitions: [{ partitionIndex: partition, timestamp }] }],
+    timeoutMs: 30_000,
+  });
+  const [answer] = topics[0].partitions;
+  must(`ListOffsets of ${topic}-${partition} at ${timestamp}`, answer.errorCode);
+  return Number(answer.offset);
+}
+
+/** Commits offsets by partition for a group; without a member, as admin tools do. Gives the first error code. */
+export async function commit(
+  client: Client,
+  groupId: string,
+  topic: string,
+  offsets: ReadonlyMap<number, number>,
+  member = { memberId: "", generationId: -1 },
+): Promise<number> {
+  const { topics } = await client.send(offsetCommit, 8, {
+    groupId,
+    generationIdOrMemberEpoch: member.generationId,
+    memberId: member.memberId,
+    topics: [{
+      name: topic,
+      topicId: ZERO_UUID,
+      partitions: [...offsets].map(([partitionIndex, offset]) => ({
+        partitionIndex,
+        committedOffset: BigInt(offset),
+        committedMetadata: `at ${offset}`,
+      })),
+    }],
+  });
+  return topics[0].partitions.find((p) => p.errorCode !== ErrorCode.NONE)?.errorCode ?? ErrorCode.NONE;
+}
+
+/** The group's committed offsets by partition; -1 where there is none. Throws when metadata and offset disagree. */
+export async function committed(
+  client: Client,
+  groupId: string,
+  topic: string,
+  partitions: readonly number[],
+): Promise<Map<number, number>> {
+  const { groups: [group] } = await client.send(offsetFetch, 8, {
+    groupId: "",
+    topics: [],
+    groups: [{ groupId, topics: [{ name: topic, topicId: ZERO_UUID, partitionIndexes: [...partitions] }] }],
+  });
+  must(`OffsetFetch of ${groupId}`, group.errorCode);
+  return new Map(group.topics[0].partitions.map((p) => {
+    must(`OffsetFetch of ${groupId} at ${p.partitionIndex}`, p.errorCode);
+    const offset = Number(p.committedOffset);
+    if (offset >= 0 && p.metadata !== `at ${offset}`) {
+      throw new Error(`OffsetFetch of ${groupId}: offset ${offset} came with metadata "${p.metadata}"`);
+    }
+    return [p.partitionIndex, offset];
+  }));
+}

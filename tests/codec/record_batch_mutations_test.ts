@@ -95,6 +95,8 @@ function exerciseBatch(bytes: Uint8Array): boolean {
   assert(recordProblem === null || recordProblem.errorCode === ErrorCode.INVALID_RECORD, recordProblem?.text);
   const isThrown = isMalformed(() => [...batch.records(maxBytes)]);
   assert(isThrown === (recordProblem !== null), "records() and checkRecords() disagree");
+  const areBitsThrown = isMalformed(() => [...batch.exactRecords(maxBytes)]);
+  assert(isThrown || !areBitsThrown, "records() takes what exactRecords() does not");
   isMalformed(() => retainRecords(batch, (record) => record.offset % 2 === 0, { maxBytes }));
   const converted = downConvert(bytes, 1, 0, maxBytes);
   assert(

@@ -4,8 +4,10 @@
  */
 import { systemClock } from "./base/clock.ts";
 import { StartupError } from "./base/startup_error.ts";
+import { lz4Implementation } from "./codec/compression/lz4.ts";
+import { snappyImplementation } from "./codec/compression/snappy.ts";
+import { crc32cImplementation } from "./codec/crc32c.ts";
 import { ErrorCode } from "./codec/errors.ts";
-import { ZERO_UUID } from "./codec/uuid.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { BrokerImage } from "./cluster/image.ts";
 import { ProducerIds } from "./cluster/producer_ids.ts";
@@ -67,10 +69,11 @@ async function start(
   const clock = systemClock;
   const nodeId = config.get("node.id");
   const warn = (text: string) => log.warn("{text}", { text });
+  warnOfFallbacks(warn);
 
   const server = new Server({
     limits: connectionLimits(config),
-    maxConnections: config.get("max.connections"),
+    maxConnections: () => config.get("max.connections"),
     maxIdleMs: config.get("connections.max.idle.ms"),
     budget: new MemoryBudget(bound(config.get("queued.max.request.bytes"))),
     clock,
@@ -106,15 +109,19 @@ async function start(
   });
   opened.push(() => cluster.close());
 
+  takeDynamicSettings(config, cluster, nodeId, warn);
+
   const replicas = new Replicas();
   const host = new PartitionHost({ logs, cluster, replicas, config, report: warn });
   const producerIds = new ProducerIds(store);
   await host.takeOver(producerIds);
 
   const groups = groupService(config, cluster, replicas, warn);
-  takeDynamicSettings(config, cluster, nodeId, warn);
   cluster.onChange((change) => {
-    if (change.brokerConfigs.length > 0) takeDynamicSettings(config, cluster, nodeId, warn);
+    if (change.brokerConfigs.length > 0) {
+      takeDynamicSettings(config, cluster, nodeId, warn);
+      host.settingsChanged();
+    }
     host.apply(change);
     if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
   });
@@ -171,6 +178,14 @@ function connectionLimits(config: BrokerConfig): ConnectionLimits {
     maxUnsentBytes: MAX_UNSENT_BYTES,
     maxPipelined: MAX_PIPELINED,
   };
+}
+
+/** Says which native library could not be loaded: everything works without, but slower or larger. */
+function warnOfFallbacks(warn: (text: string) => void): void {
+  const libraries = { "CRC-32C": crc32cImplementation, snappy: snappyImplementation, LZ4: lz4Implementation };
+  for (const [what, implementation] of Object.entries(libraries)) {
+    if (!implementation.startsWith("native")) warn(`No native library for ${what}: ${implementation}`);
+  }
 }
 
 /** Kafka's -1 is "no limit". */

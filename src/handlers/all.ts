@@ -1,4 +1,5 @@
 /** The handlers that this broker serves, each with its declaration. A new API gets a line here. */
+import { alterConfigs } from "../codec/messages/alter_configs.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
 import { createPartitions } from "../codec/messages/create_partitions.ts";
 import { createTopics } from "../codec/messages/create_topics.ts";
@@ -11,6 +12,7 @@ import { describeTopicPartitions } from "../codec/messages/describe_topic_partit
 import { fetch } from "../codec/messages/fetch.ts";
 import { findCoordinator } from "../codec/messages/find_coordinator.ts";
 import { heartbeat } from "../codec/messages/heartbeat.ts";
+import { incrementalAlterConfigs } from "../codec/messages/incremental_alter_configs.ts";
 import { initProducerId } from "../codec/messages/init_producer_id.ts";
 import { joinGroup } from "../codec/messages/join_group.ts";
 import { leaveGroup } from "../codec/messages/leave_group.ts";
@@ -23,6 +25,7 @@ import { offsetFetch } from "../codec/messages/offset_fetch.ts";
 import { offsetForLeaderEpoch } from "../codec/messages/offset_for_leader_epoch.ts";
 import { produce } from "../codec/messages/produce.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
+import { alterConfigsHandler } from "./alter_configs.ts";
 import { apiVersionsHandler } from "./api_versions.ts";
 import { createPartitionsHandler } from "./create_partitions.ts";
 import { createTopicsHandler } from "./create_topics.ts";
@@ -35,6 +38,7 @@ import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
 import { fetchHandler } from "./fetch.ts";
 import { findCoordinatorHandler } from "./find_coordinator.ts";
 import { heartbeatHandler } from "./heartbeat.ts";
+import { incrementalAlterConfigsHandler } from "./incremental_alter_configs.ts";
 import { initProducerIdHandler } from "./init_producer_id.ts";
 import { joinGroupHandler } from "./join_group.ts";
 import { leaveGroupHandler } from "./leave_group.ts";
@@ -70,8 +74,10 @@ export const registry: Registry = new Registry([
   serve(initProducerId, initProducerIdHandler),
   serve(offsetForLeaderEpoch, offsetForLeaderEpochHandler),
   serve(describeConfigs, describeConfigsHandler),
+  serve(alterConfigs, alterConfigsHandler),
   serve(createPartitions, createPartitionsHandler),
   serve(deleteGroups, deleteGroupsHandler),
+  serve(incrementalAlterConfigs, incrementalAlterConfigsHandler),
   serve(offsetDelete, offsetDeleteHandler),
   serve(describeCluster, describeClusterHandler),
   serve(describeTopicPartitions, describeTopicPartitionsHandler),

@@ -74,6 +74,11 @@ export class PartitionHost {
     for (const { after } of change.changed) this.host(after);
   }
 
+  /** Hands the settings on anew: the broker's, which topics inherit, have changed. */
+  settingsChanged(): void {
+    for (const topic of this.o.cluster.image.topics.values()) this.host(topic);
+  }
+
   /** Makes or opens what is not there yet, and brings the settings up to date. */
   private host(topic: TopicImage): void {
     const { replicas, config } = this.o;

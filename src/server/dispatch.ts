@@ -66,6 +66,7 @@ export class RequestDispatcher implements Dispatcher {
         : encodeResponse(api, version, header.correlationId, response as never);
       let responseBytes = 0;
       for (const chunk of answer ?? []) responseBytes += chunk.length;
+      counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
       counters.answered(frame.length + 4, responseBytes, this.services.clock.monotonic() - startedAt);
       return answer;
     };

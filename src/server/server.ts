@@ -15,7 +15,8 @@ export interface Bind {
 
 export interface ServerOptions {
   readonly limits: ConnectionLimits;
-  readonly maxConnections: number;
+  /** Asked anew for each connection: the setting may change. */
+  readonly maxConnections: () => number;
   readonly maxIdleMs: number;
   readonly budget: MemoryBudget;
   readonly clock: Clock;
@@ -86,12 +87,13 @@ export class Server {
 
   private admit(conn: Deno.TcpConn, bind: Bind, dispatcher: Dispatcher): void {
     const { options } = this;
-    if (this.connections.size >= options.maxConnections) {
+    const maxConnections = options.maxConnections();
+    if (this.connections.size >= maxConnections) {
       const { hostname, port } = conn.remoteAddr;
       options.onRefused(
         `${hostname}:${port}`,
         bind.listenerName,
-        `max.connections (${options.maxConnections}) reached`,
+        `max.connections (${maxConnections}) reached`,
       );
       conn.close();
       return;

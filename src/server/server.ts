@@ -81,7 +81,13 @@ export class Server {
         await new Promise((resolve) => setTimeout(resolve, 100));
         continue;
       }
-      this.admit(conn, bind, dispatcher);
+      try {
+        this.admit(conn, bind, dispatcher);
+      } catch (error) {
+        // A client that is gone already; whatever it is, the next one must be accepted.
+        this.options.onRefused("(not admitted)", bind.listenerName, String(error));
+        conn.close();
+      }
     }
   }
 
@@ -106,7 +112,7 @@ export class Server {
       dispatcher,
       options.limits,
       options.budget,
-      options.clock.monotonic,
+      () => options.clock.monotonic(),
     );
     this.connections.add(connection);
     options.metrics.connectionsOpened++;
@@ -134,8 +140,9 @@ export class Server {
     }
   }
 
-  /** No more connections from here on; those that are open go on. */
+  /** No more connections from here on; those that are open go on. Safe to call twice. */
   stopAccepting(): void {
+    if (this.stopping) return;
     this.stopping = true;
     clearInterval(this.sweep);
     for (const { listener } of this.listeners) listener.close();

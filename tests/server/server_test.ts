@@ -1,0 +1,401 @@
+import { assert } from "@std/assert/assert";
+import { assertEquals } from "@std/assert/equals";
+import { assertThrows } from "@std/assert/throws";
+import { ManualClock } from "../../src/base/clock.ts";
+import { StartupError } from "../../src/base/startup_error.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
+import { MemoryBudget } from "../../src/server/memory_budget.ts";
+import { Server, type ServerOptions } from "../../src/server/server.ts";
+import { FakeDispatcher, FakeSocket, frame } from "./fakes.ts";
+
+const text = new TextDecoder();
+
+/** Something that comes one after the other and can be waited for. */
+class Events<T> {
+  private readonly come: T[] = [];
+  private wake: (() => void) | null = null;
+  push = (event: T): void => {
+    this.come.push(event);
+    this.wake?.();
+  };
+  async next(): Promise<T> {
+    while (this.come.length === 0) await new Promise<void>((resolve) => this.wake = resolve);
+    return this.come.shift()!;
+  }
+}
+
+/** A server on a free port of this machine, over a dispatcher that the test controls. */
+class TestServer implements AsyncDisposable {
+  readonly clock = new ManualClock();
+  readonly dispatcher = new FakeDispatcher();
+  /** Each frame as it is handled. */
+  readonly handled = new Events<string>();
+  /** The reason of each refusal. */
+  readonly refused = new Events<string>();
+  readonly server: Server;
+  readonly ports: number[];
+
+  constructor(options: Partial<ServerOptions> = {}, listenerNames = ["PLAINTEXT"]) {
+    const handle = this.dispatcher.handle.bind(this.dispatcher);
+    this.dispatcher.handle = (bytes, peer) => {
+      const dispatched = handle(bytes, peer);
+      this.handled.push(this.dispatcher.handled.at(-1)!);
+      return dispatched;
+    };
+    this.server = new Server({
+      limits: { maxFrameBytes: 1000, maxUnsentBytes: 1000, maxPipelined: 4 },
+      maxConnections: () => 100,
+      maxIdleMs: 600_000,
+      budget: new MemoryBudget(1e6),
+      clock: this.clock,
+      onRefused: (_remote, _listener, reason) => this.refused.push(reason),
+      metrics: new Metrics(),
+      ...options,
+    });
+    this.ports = listenerNames.map((listenerName) =>
+      this.server.listen({ listenerName, host: "127.0.0.1", port: 0 })
+    );
+    this.server.start(this.dispatcher);
+  }
+
+  async connect(port = this.ports[0]): Promise<TestClient> {
+    return new TestClient(await Deno.connect({ hostname: "127.0.0.1", port }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.server.stopAccepting();
+    await this.server.closeConnections(0);
+  }
+}
+
+class TestClient implements Disposable {
+  constructor(readonly conn: Deno.TcpConn) {}
+  async send(request: string): Promise<void> {
+    await this.conn.write(frame(request));
+  }
+  /** The next bytes that come, or null when the server closed the connection. */
+  async receive(): Promise<string | null> {
+    const bytes = new Uint8Array(1000);
+    const read = await this.conn.read(bytes).catch(() => null);
+    return read === null ? null : text.decode(bytes.subarray(0, read));
+  }
+  [Symbol.dispose](): void {
+    this.conn.close();
+  }
+}
+
+/** Puts something in place of Deno.listen, as long as `run` takes. */
+async function withListen(listen: () => unknown, run: () => void | Promise<void>): Promise<void> {
+  const real = Deno.listen;
+  (Deno as { listen: unknown }).listen = listen;
+  try {
+    await run();
+  } finally {
+    (Deno as { listen: unknown }).listen = real;
+  }
+}
+
+// ---- Addresses
+
+Deno.test("Server.listen() gives the port that the system chose for port 0", async () => {
+  await using server = new TestServer();
+  assert(server.ports[0] > 1024);
+});
+
+Deno.test("Server.listen() says what to do when the port is taken", async () => {
+  await using one = new TestServer();
+  const other = new Server({} as ServerOptions);
+  const error = assertThrows(
+    () => other.listen({ listenerName: "PLAINTEXT", host: "127.0.0.1", port: one.ports[0] }),
+    StartupError,
+  );
+  assertEquals(
+    error.message,
+    `Cannot listen on 127.0.0.1:${
+      one.ports[0]
+    }: the port is taken. Stop what uses it, or choose another with --port.`,
+  );
+});
+
+Deno.test("Server.listen() says what to do when the machine has no such address", () => {
+  // 192.0.2.0/24 is kept for documentation: no machine has it.
+  const error = assertThrows(
+    () => new Server({} as ServerOptions).listen({ listenerName: "A", host: "192.0.2.1", port: 21450 }),
+    StartupError,
+  );
+  assertEquals(
+    error.message,
+    "Cannot listen on 192.0.2.1:21450: this machine has no such address. Name one that it has with --host or listeners.",
+  );
+});
+
+Deno.test("Server.listen() says what to do when the port needs privileges", async () => {
+  await withListen(() => {
+    throw new Deno.errors.PermissionDenied("no");
+  }, () => {
+    const error = assertThrows(
+      () => new Server({} as ServerOptions).listen({ listenerName: "A", host: "::1", port: 92 }),
+      StartupError,
+    );
+    assertEquals(
+      error.message,
+      "Cannot listen on [::1]:92: not allowed. Ports below 1024 need privileges; choose another with --port.",
+    );
+  });
+});
+
+Deno.test("Server.listen() passes on any other reason", () => {
+  const error = assertThrows(
+    () => new Server({} as ServerOptions).listen({ listenerName: "A", host: "no.such.invalid", port: 21450 }),
+    StartupError,
+  );
+  assert(error.message.startsWith("Cannot listen on no.such.invalid:21450: "), error.message);
+});
+
+Deno.test("Server serves every address that it was bound to, each by its listener's name", async () => {
+  await using server = new TestServer({}, ["A", "B", "A"]);
+  const names: string[] = [];
+  for (const port of server.ports) {
+    using client = await server.connect(port);
+    await client.send("now a");
+    assertEquals(await client.receive(), "a");
+    names.push(server.dispatcher.peer!.listenerName);
+  }
+  assertEquals(names, ["A", "B", "A"]);
+  assertEquals(new Set(server.ports).size, 3);
+});
+
+// ---- Admission
+
+Deno.test("Server closes connections above max.connections and takes new ones when others have left", async () => {
+  await using server = new TestServer({ maxConnections: () => 2 });
+  using first = await server.connect();
+  using second = await server.connect();
+  for (const client of [first, second]) {
+    await client.send("now a");
+    assertEquals(await client.receive(), "a");
+  }
+  using third = await server.connect();
+  assertEquals(await third.receive(), null);
+  assertEquals(await server.refused.next(), "max.connections (2) reached");
+
+  await first.conn.closeWrite();
+  assertEquals(await first.receive(), null, "the server closes it too");
+  using fourth = await server.connect();
+  await fourth.send("now b");
+  assertEquals(await fourth.receive(), "b");
+});
+
+Deno.test("Server tells who was cut off and why, and goes on with the others", async () => {
+  const refusals = new Events<string[]>();
+  await using server = new TestServer({ onRefused: (...all) => refusals.push(all) });
+  using good = await server.connect();
+  using bad = await server.connect();
+  const { port } = bad.conn.localAddr as Deno.NetAddr;
+  await bad.conn.write(new Uint8Array([0x7f, 0xff, 0xff, 0xff]));
+  assertEquals(await bad.receive(), null);
+  assertEquals(await refusals.next(), [
+    `127.0.0.1:${port}`,
+    "PLAINTEXT",
+    "frame size 2147483647 is not between 0 and socket.request.max.bytes (1000)",
+  ]);
+  assertEquals(server.server.metrics.malformedFrames, 1);
+  await good.send("now a");
+  assertEquals(await good.receive(), "a");
+});
+
+Deno.test("Server survives a handler that throws: the connection ends, the stack is told, others go on", async () => {
+  await using server = new TestServer();
+  using bad = await server.connect();
+  using good = await server.connect();
+  await bad.send("bad");
+  assertEquals(await bad.receive(), null);
+  const reason = await server.refused.next();
+  assert(reason.startsWith("request failed: Error: a bug\n    at "), reason);
+  await good.send("now a");
+  assertEquals(await good.receive(), "a");
+});
+
+Deno.test("Server counts its connections", async () => {
+  await using server = new TestServer();
+  const { metrics } = server.server;
+  using client = await server.connect();
+  await client.send("now a");
+  await client.receive();
+  assertEquals([metrics.connectionsOpened, metrics.connectionsClosed, server.server.connectionCount], [
+    1,
+    0,
+    1,
+  ]);
+  await client.conn.closeWrite();
+  assertEquals(await client.receive(), null);
+  // The next connection is admitted after the first one's end was noted: both are of the same event loop.
+  using next = await server.connect();
+  await next.send("now a");
+  await next.receive();
+  assertEquals([metrics.connectionsOpened, metrics.connectionsClosed, server.server.connectionCount], [
+    2,
+    1,
+    1,
+  ]);
+});
+
+Deno.test("Server goes on after accept() failed, and tells of it", async () => {
+  const socket = new FakeSocket();
+  (socket.conn as unknown as { setNoDelay(): void }).setNoDelay = () => {};
+  const closed = Promise.withResolvers<never>();
+  closed.promise.catch(() => {});
+  let calls = 0;
+  const listener = {
+    addr: { transport: "tcp", hostname: "127.0.0.1", port: 1 },
+    accept: (): Promise<unknown> => {
+      calls++;
+      if (calls === 1) return Promise.reject(new Error("too many open files"));
+      return calls === 2 ? Promise.resolve(socket.conn) : closed.promise;
+    },
+    close: () => closed.reject(new Deno.errors.BadResource("closed")),
+  };
+  await withListen(() => listener, async () => {
+    await using server = new TestServer();
+    assertEquals(await server.refused.next(), "Error: too many open files");
+    socket.feed(frame("now a"));
+    assertEquals(await server.handled.next(), "now a");
+  });
+});
+
+Deno.test("Server goes on when a connection breaks while it is being admitted", async () => {
+  const broken = new FakeSocket(), good = new FakeSocket();
+  Object.assign(broken.conn, {
+    setNoDelay() {
+      throw new Deno.errors.BadResource("gone");
+    },
+  });
+  Object.assign(good.conn, { setNoDelay() {} });
+  const closed = Promise.withResolvers<never>();
+  closed.promise.catch(() => {});
+  const conns = [broken.conn, good.conn];
+  const listener = {
+    addr: { transport: "tcp", hostname: "127.0.0.1", port: 1 },
+    accept: (): Promise<unknown> => conns.length > 0 ? Promise.resolve(conns.shift()) : closed.promise,
+    close: () => closed.reject(new Deno.errors.BadResource("closed")),
+  };
+  await withListen(() => listener, async () => {
+    await using server = new TestServer();
+    good.feed(frame("now a"));
+    assertEquals(await server.handled.next(), "now a");
+    assertEquals(broken.isClosed, true);
+  });
+});
+
+// ---- Idle connections
+
+Deno.test("Server closes connections that were quiet for connections.max.idle.ms, and no others", async () => {
+  await using server = new TestServer({ maxIdleMs: 400 });
+  using held = await server.connect();
+  await held.send("later a");
+  await server.handled.next();
+  using quiet = await server.connect();
+  await quiet.send("now b");
+  assertEquals(await quiet.receive(), "b");
+  server.clock.advance(401);
+  using fresh = await server.connect();
+  await fresh.send("now c");
+  assertEquals(await fresh.receive(), "c");
+
+  assertEquals(await quiet.receive(), null);
+  // The same sweep went past the connection that waits for its answer and past the one that is fresh.
+  server.dispatcher.answer("a");
+  assertEquals(await held.receive(), "a");
+  await fresh.send("now d");
+  assertEquals(await fresh.receive(), "d");
+});
+
+Deno.test("Server closes a connection whose client takes no answers for connections.max.idle.ms", async () => {
+  const limits = { maxFrameBytes: 1000, maxUnsentBytes: 1e9, maxPipelined: 4 };
+  await using server = new TestServer({ maxIdleMs: 400, limits });
+  using client = await server.connect();
+  await client.send("later a");
+  await server.handled.next();
+  // More than the sockets of both sides hold.
+  server.dispatcher.answer("a", [new Uint8Array(64 * 1024 * 1024)]);
+  await client.send("none b");
+  await server.handled.next();
+  // Bytes move until the sockets are full; then the clock goes on and nothing does.
+  const turning = setInterval(() => server.clock.advance(401), 50);
+  try {
+    while (server.server.connectionCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  } finally {
+    clearInterval(turning);
+  }
+  let received = 0;
+  for (let part = await client.receive(); part !== null; part = await client.receive()) {
+    received += part.length;
+  }
+  assert(received < 64 * 1024 * 1024, "the client got all of it");
+});
+
+Deno.test("Server lets connections stay for ever when connections.max.idle.ms is negative", async () => {
+  await using server = new TestServer({ maxIdleMs: -1 });
+  using client = await server.connect();
+  await client.send("now a");
+  assertEquals(await client.receive(), "a");
+  server.clock.advance(1e12);
+  // There is no timer whose next turn could close it: the event loop has nothing else to wait for.
+  await client.send("now b");
+  assertEquals(await client.receive(), "b");
+});
+
+// ---- The end
+
+Deno.test("Server.stopAccepting() refuses new connections, those that are open go on", async () => {
+  await using server = new TestServer();
+  using client = await server.connect();
+  await client.send("now a");
+  assertEquals(await client.receive(), "a");
+  server.server.stopAccepting();
+  assertEquals(await server.connect().then(() => "accepted", () => "refused"), "refused");
+  await client.send("now b");
+  assertEquals(await client.receive(), "b");
+});
+
+Deno.test("Server.closeConnections() sends the answers that become ready at its beginning, then closes", async () => {
+  await using server = new TestServer();
+  using waiting = await server.connect();
+  using idle = await server.connect();
+  await waiting.send("later a");
+  await server.handled.next();
+  await idle.send("now b");
+  await server.handled.next();
+  server.server.stopAccepting();
+  server.dispatcher.answer("a");
+  await server.server.closeConnections(60_000);
+  assertEquals([await waiting.receive(), await waiting.receive()], ["a", null]);
+  assertEquals([await idle.receive(), await idle.receive()], ["b", null]);
+  assertEquals(server.server.connectionCount, 0);
+});
+
+Deno.test("Server.closeConnections() waits no longer than it may for an answer, and ends the wait then", async () => {
+  await using server = new TestServer();
+  using waiting = await server.connect();
+  let disconnects = 0;
+  server.dispatcher.onDisconnect = () => {
+    disconnects++;
+    server.dispatcher.answer("a");
+  };
+  await waiting.send("later a");
+  await server.handled.next();
+  server.server.stopAccepting();
+  await server.server.closeConnections(1);
+  assertEquals(await waiting.receive(), null);
+  assertEquals([disconnects, server.server.connectionCount], [1, 0]);
+});
+
+Deno.test("Server.close() lets go of everything at once", async () => {
+  await using server = new TestServer();
+  using client = await server.connect();
+  await client.send("now a");
+  assertEquals(await client.receive(), "a");
+  server.server.close();
+  assertEquals(await client.receive(), null);
+  assertEquals(await server.connect().then(() => "accepted", () => "refused"), "refused");
+});

@@ -70,6 +70,7 @@ def parse():
     parser.add_argument("--group")
     parser.add_argument("--instance-id")
     parser.add_argument("--group-protocol", default="classic")
+    parser.add_argument("--group-type")
     args = parser.parse_args()
     args.idempotent = args.idempotent == "true"
     return args

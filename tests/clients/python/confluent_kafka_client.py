@@ -8,6 +8,7 @@ from confluent_kafka import (
     OFFSET_END,
     Consumer,
     ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
     KafkaException,
     Producer,
     TopicPartition,
@@ -181,8 +182,9 @@ def committed(args, admin):
             emit(partition=partition.partition, offset=partition.offset)
 
 
-def groups(_args, admin):
-    found = admin.list_consumer_groups().result(ADMIN_TIMEOUT_S)
+def groups(args, admin):
+    types = {ConsumerGroupType[args.group_type.upper()]} if args.group_type else set()
+    found = admin.list_consumer_groups(types=types).result(ADMIN_TIMEOUT_S)
     if found.errors:
         raise KafkaException(found.errors[0])
     emit(groups=sorted(group.group_id for group in found.valid))

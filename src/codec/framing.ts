@@ -1,6 +1,6 @@
 /** Whole frames: which header version goes with a message, and requests and responses with header and size. */
 import { requestHeader, responseHeader } from "./headers.ts";
-import { type Api, type EncodableRequestOf, type ResponseOf } from "./schema.ts";
+import type { Api, EncodableRequestOf, ResponseOf } from "./schema.ts";
 import { Writer } from "./writer.ts";
 
 /** The key of ApiVersions, whose response is read by clients that do not know yet what the broker speaks. */

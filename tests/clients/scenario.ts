@@ -3,6 +3,10 @@
  * failed as not run. Where a library lacks a verb (see clients.ts) the reference client does it in its place.
  */
 
+import { Client as RawClient } from "../../src/client/client.ts";
+import { apiVersions } from "../../src/codec/messages/api_versions.ts";
+import { consumerGroupHeartbeat } from "../../src/codec/messages/consumer_group_heartbeat.ts";
+import type { Api } from "../../src/codec/schema.ts";
 import {
   type Adapters,
   type Client,
@@ -58,6 +62,18 @@ export async function runScenario(bench: Bench, client: Client): Promise<void> {
   await new Scenario(bench, client).run();
 }
 
+/** Whether the broker says that it serves this API: clients go by that, and so does the scenario. */
+async function serves(bootstrap: string, api: Pick<Api, "key">): Promise<boolean> {
+  const [hostname, port] = bootstrap.split(":");
+  const client = await RawClient.connect({ hostname, port: Number(port) });
+  try {
+    const { apiKeys } = await client.send(apiVersions, 0, {});
+    return apiKeys.some(({ apiKey }) => apiKey === api.key);
+  } finally {
+    await client.close();
+  }
+}
+
 class Scenario {
   readonly topic: string;
   readonly timeTopic: string;
@@ -101,7 +117,11 @@ class Scenario {
     await this.step("read all", () => this.readAll());
     await this.step("from time", () => this.readFromTime());
     await this.groupSteps();
-    await this.step("next gen", () => this.nextGen());
+    if (await serves(this.bench.broker.bootstrap, consumerGroupHeartbeat)) {
+      await this.step("next gen", () => this.nextGen());
+    } else {
+      this.bench.report.lacks(this.client.id, "next gen", "the broker does not serve KIP-848");
+    }
     await this.step("delete", () => this.cleanUp());
   }
 

@@ -5,7 +5,10 @@
  *     entry: producerId int64 | epoch int16 | lastSequence int32 | lastOffset int64 | offsetDelta int32 |
  *            timestamp int64 | coordinatorEpoch int32 | currentTxnFirstOffset int64
  *
- * Of a producer's last batches it holds only the last.
+ * Kafka writes one entry a producer, of its last batch. Here each batch that is remembered has one, oldest first, all
+ * with the producer's fields: a client whose five batches were on their way when the broker stopped sends them all
+ * again, and an unknown one among them would be out of order. To Kafka the last entry of a producer is the one that
+ * counts, so it reads these files as its own.
  */
 
 import { NO_SEQUENCE } from "../codec/batch_format.ts";
@@ -19,7 +22,7 @@ import {
   writeInt64,
 } from "../codec/big_endian.ts";
 import { crc32c } from "../codec/crc32c.ts";
-import { type ProducerEntry, ProducerState } from "./producer_state.ts";
+import { type ProducerEntry, ProducerState, type WrittenBatch } from "./producer_state.ts";
 
 const VERSION = 1;
 const CRC_AT = 2;
@@ -28,24 +31,39 @@ const HEADER_BYTES = 10;
 const ENTRY_BYTES = 46;
 
 export function writeProducerSnapshot(state: ProducerState): Uint8Array {
-  const bytes = new Uint8Array(HEADER_BYTES + state.size * ENTRY_BYTES);
+  let count = 0;
+  for (const { batches } of state.entries()) count += Math.max(batches.length, 1);
+  const bytes = new Uint8Array(HEADER_BYTES + count * ENTRY_BYTES);
   writeInt16(bytes, 0, VERSION);
-  writeInt32(bytes, COUNT_AT, state.size);
+  writeInt32(bytes, COUNT_AT, count);
   let at = HEADER_BYTES;
   for (const entry of state.entries()) {
-    const last = entry.batches[entry.batches.length - 1];
-    writeInt64(bytes, at, entry.producerId);
-    writeInt16(bytes, at + 8, entry.producerEpoch);
-    writeInt32(bytes, at + 10, last?.lastSequence ?? NO_SEQUENCE);
-    writeInt64(bytes, at + 14, last?.lastOffset ?? -1);
-    writeInt32(bytes, at + 22, last?.offsetDelta ?? 0);
-    writeInt64(bytes, at + 26, entry.lastTimestamp);
-    writeInt32(bytes, at + 34, entry.coordinatorEpoch);
-    writeInt64(bytes, at + 38, entry.currentTxnFirstOffset);
-    at += ENTRY_BYTES;
+    const last = entry.batches.length - 1;
+    // Without any batch there is still an epoch to be kept.
+    for (let i = Math.min(0, last); i <= last; i++) {
+      writeEntry(bytes, at, entry, entry.batches[i], i === last);
+      at += ENTRY_BYTES;
+    }
   }
   writeInt32(bytes, CRC_AT, crc32c(bytes, COUNT_AT, bytes.length));
   return bytes;
+}
+
+function writeEntry(
+  bytes: Uint8Array,
+  at: number,
+  entry: ProducerEntry,
+  batch: WrittenBatch | undefined,
+  isLast: boolean,
+): void {
+  writeInt64(bytes, at, entry.producerId);
+  writeInt16(bytes, at + 8, entry.producerEpoch);
+  writeInt32(bytes, at + 10, batch?.lastSequence ?? NO_SEQUENCE);
+  writeInt64(bytes, at + 14, batch?.lastOffset ?? -1);
+  writeInt32(bytes, at + 22, batch?.offsetDelta ?? 0);
+  writeInt64(bytes, at + 26, isLast ? entry.lastTimestamp : batch!.timestamp);
+  writeInt32(bytes, at + 34, entry.coordinatorEpoch);
+  writeInt64(bytes, at + 38, entry.currentTxnFirstOffset);
 }
 
 /** Null when the bytes are no snapshot, or a damaged one: an older snapshot or the log itself has to serve. */

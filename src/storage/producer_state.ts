@@ -57,9 +57,13 @@ export class ProducerState {
     return this.producers.values();
   }
 
-  /** Takes an entry from a snapshot. */
+  /** Takes an entry from a snapshot; several of one producer come oldest first, each with one of its batches. */
   restore(entry: ProducerEntry): void {
-    this.producers.set(entry.producerId, entry);
+    const before = this.producers.get(entry.producerId);
+    const batches = before?.producerEpoch === entry.producerEpoch
+      ? [...before.batches, ...entry.batches]
+      : entry.batches;
+    this.producers.set(entry.producerId, { ...entry, batches: batches.slice(-BATCHES_KEPT) });
   }
 
   /**

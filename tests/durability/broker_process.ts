@@ -37,6 +37,11 @@ export class BrokerProcess {
         ...["run", "-A", "--no-check", program, "start"],
         ...["--host", "127.0.0.1", "--port", String(port), "--data", dataDir, ...args],
       ],
+      // The settings of whoever runs the tests are none of this broker's.
+      clearEnv: true,
+      env: Object.fromEntries(
+        Object.entries(Deno.env.toObject()).filter(([name]) => !name.startsWith("TRACKWAY_")),
+      ),
       stdin: "null",
       stdout: "piped",
       stderr: "piped",

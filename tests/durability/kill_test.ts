@@ -4,7 +4,7 @@
  * of idempotent producers exactly once; what a consumer has read never changes; commits never go back.
  *
  * A kill leaves what was written in the page cache; what a loss of power takes is for the storage tests' simulated disk.
- * TRACKWAY_SEED runs another course.
+ * DURABILITY_SEED runs another course.
  */
 import { assertEquals } from "@std/assert/equals";
 import { join } from "node:path";
@@ -92,7 +92,7 @@ class Course {
     });
     this.producers.push(late);
     this.set(late);
-    await this.during(this.progress.more(this.random.between(20, 400)), "the load");
+    await this.during(this.progress.more(this.random.between(20, 900)), "the load");
   }
 
   /** Ends the broker and starts it again, once more if the seed wills that the start is cut short. */
@@ -114,7 +114,7 @@ class Course {
   /** A start that is killed somewhere: the time is not waited for, it is where the kill falls. */
   private async startCutShort(): Promise<void> {
     this.broker = BrokerProcess.spawn(this.dataDir);
-    const timer = setTimeout(() => this.broker?.signal("SIGKILL"), this.random.between(100, 600));
+    const timer = setTimeout(() => this.broker?.signal("SIGKILL"), this.random.between(20, 200));
     await this.broker.exit();
     clearTimeout(timer);
   }
@@ -188,7 +188,7 @@ async function run(seed: number, signalOf: (round: number) => "SIGKILL" | "SIGTE
   });
 }
 
-const seed = Number(Deno.env.get("TRACKWAY_SEED") ?? 20);
+const seed = Number(Deno.env.get("DURABILITY_SEED") ?? 20);
 
 Deno.test("a broker that is killed under load loses, doubles and reorders nothing that it acknowledged", async () => {
   await run(seed, () => "SIGKILL");

@@ -157,10 +157,20 @@ Deno.test("readProducerSnapshot() refuses any damaged byte and any cut", () => {
   }
 });
 
-Deno.test("a snapshot keeps the producer's last batch, so that its retry is still known after a restart", () => {
-  const state = after({ sequence: 0, offset: 0 }, { sequence: 1, offset: 1 });
+Deno.test("a snapshot keeps the producer's last five batches, so that retries are still known after a restart", () => {
+  const batches = Array.from({ length: 7 }, (_, i) => ({ sequence: i, offset: 10 * i }));
+  const state = after(...batches, { id: 8, sequence: 3, offset: 70 });
   const restored = readProducerSnapshot(writeProducerSnapshot(state), START)!;
-  assertEquals(restored.check(sent({ sequence: 1 }), true).duplicateOf?.lastOffset, 1);
-  assertEquals(restored.check(sent({ sequence: 2 }), true).errorCode, NONE);
-  assertEquals(restored.check(sent({ sequence: 0 }), true).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
+  for (const sequence of [2, 3, 4, 5, 6]) {
+    assertEquals(restored.check(sent({ sequence }), true).duplicateOf?.lastOffset, 10 * sequence);
+  }
+  assertEquals(restored.check(sent({ sequence: 7 }), true).errorCode, NONE);
+  assertEquals(restored.check(sent({ sequence: 1 }), true).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
+  assertEquals([...restored.entries()], [...state.entries()]);
+});
+
+Deno.test("a snapshot keeps no batch of an epoch that a producer has left", () => {
+  const state = after({ sequence: 4, epoch: 0 }, { sequence: 0, epoch: 1 });
+  const restored = readProducerSnapshot(writeProducerSnapshot(state), START)!;
+  assertEquals([...restored.entries()], [...state.entries()]);
 });

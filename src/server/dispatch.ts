@@ -27,7 +27,7 @@ export class RequestDispatcher implements Dispatcher {
     if (frame.length < 8) {
       throw new MalformedFrame(`request of ${frame.length} bytes has no room for its header`);
     }
-    const key = frame[0] << 8 | frame[1], version = frame[2] << 8 | frame[3];
+    const key = int16(frame, 0), version = int16(frame, 2);
     const served = this.registry.byKey(key);
     if (served === undefined) throw new MalformedFrame(`request of API key ${key}, which is not served`);
     const { api } = served;
@@ -76,6 +76,10 @@ export class RequestDispatcher implements Dispatcher {
       pipelines: api.key === produce.key,
     };
   }
+}
+
+function int16(bytes: Uint8Array, at: number): number {
+  return bytes[at] << 24 >> 16 | bytes[at + 1];
 }
 
 /** Throws {@link MalformedFrame} that names the API, for the log. */

@@ -64,6 +64,8 @@ function answer(
   if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
   const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) return refuse(stale);
+  // The offsets that are known of a damaged log are not its offsets: a consumer would be sent to a wrong place.
+  if (partition.log.offline !== null) return refuse(ErrorCode.KAFKA_STORAGE_ERROR);
   return withStorageErrors(() => {
     if (context.version === 0) {
       const oldStyleOffsets = offsetsBefore(partition, timestamp, asked.maxNumOffsets);

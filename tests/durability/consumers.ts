@@ -9,20 +9,12 @@ import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
 import { joinGroup } from "../../src/codec/messages/join_group.ts";
 import { syncGroup } from "../../src/codec/messages/sync_group.ts";
-import { PATIENCE_MS } from "./broker_process.ts";
 import { labelOf } from "./producers.ts";
-import { commit, committed, fetchFrom } from "./requests.ts";
-import type { Progress, Reign, Target } from "./target.ts";
+import { accepted, commit, committed, fetchFrom } from "./requests.ts";
+import type { Progress, Target } from "./target.ts";
 
 /** What a record says, by offset. */
 export type SeenLog = string[];
-
-/** What these answers say passes when a coordinator has loaded; of one that stops they are the last. */
-const PASSING: ReadonlySet<number> = new Set([
-  ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-  ErrorCode.COORDINATOR_NOT_AVAILABLE,
-  ErrorCode.NOT_COORDINATOR,
-]);
 
 export interface ConsumerOptions {
   readonly groupId: string;
@@ -51,15 +43,15 @@ export class Consumer {
 
   /** Reads until the target is to stop. */
   run(): Promise<void> {
-    return this.o.target.keepConnected(this.name, async (client, reign) => {
-      await this.checkCommit(client, reign);
+    return this.o.target.keepConnected(this.name, async (client) => {
+      await this.checkCommit(client);
       await this.readAgain(client);
-      if (this.o.isMember) await this.beMember(client, reign);
+      if (this.o.isMember) await this.beMember(client);
       while (!this.o.target.isStopping) {
         await this.read(client);
-        if (this.o.random.chance(0.3)) await this.commitPosition(client, reign);
+        if (this.o.random.chance(0.3)) await this.commitPosition(client);
       }
-      await this.checkCommit(client, reign);
+      await this.checkCommit(client);
     });
   }
 
@@ -103,21 +95,21 @@ export class Consumer {
     }
   }
 
-  private async commitPosition(client: Client, reign: Reign): Promise<void> {
+  private async commitPosition(client: Client): Promise<void> {
     const position = this.seen.length;
     this.sentCommit = position;
     const { groupId, topic, partition } = this.o;
     const offsets = new Map([[partition, position]]);
-    await this.taken("OffsetCommit", reign, () => commit(client, groupId, topic, offsets, this.member));
+    await this.taken("OffsetCommit", () => commit(client, groupId, topic, offsets, this.member));
     this.acknowledgedCommit = position;
     this.o.progress.step();
   }
 
-  private async checkCommit(client: Client, reign: Reign): Promise<void> {
+  private async checkCommit(client: Client): Promise<void> {
     const { groupId, topic, partition } = this.o;
     if (this.sentCommit < 0) return;
     let offset = -1;
-    await this.taken("OffsetFetch", reign, async () => {
+    await this.taken("OffsetFetch", async () => {
       try {
         offset = (await committed(client, groupId, topic, [partition])).get(partition)!;
         return ErrorCode.NONE;
@@ -134,16 +126,16 @@ export class Consumer {
   }
 
   /** Joins, or finds out that it is still in. */
-  private async beMember(client: Client, reign: Reign): Promise<void> {
+  private async beMember(client: Client): Promise<void> {
     const { groupId } = this.o;
     if (this.member.memberId !== "") {
-      return await this.taken("Heartbeat after a restart", reign, async () => {
+      return await this.taken("Heartbeat after a restart", async () => {
         const { errorCode } = await client.send(heartbeat, 4, { groupId, ...this.member });
         return errorCode;
       });
     }
     let memberId = "", generationId = -1;
-    await this.taken("JoinGroup", reign, async () => {
+    await this.taken("JoinGroup", async () => {
       for (;;) {
         const answer = await client.send(joinGroup, 7, {
           groupId,
@@ -157,7 +149,7 @@ export class Consumer {
         if (answer.errorCode !== ErrorCode.MEMBER_ID_REQUIRED) return answer.errorCode;
       }
     });
-    await this.taken("SyncGroup", reign, async () => {
+    await this.taken("SyncGroup", async () => {
       const { errorCode } = await client.send(syncGroup, 4, {
         groupId,
         memberId,
@@ -169,18 +161,8 @@ export class Consumer {
     this.member = { memberId, generationId };
   }
 
-  /** Sends until the coordinator is there; anything else than success is an error, or the end of a broker that stops. */
-  private async taken(what: string, reign: Reign, send: () => Promise<number>): Promise<void> {
-    for (const deadline = performance.now() + PATIENCE_MS;;) {
-      const errorCode = await send();
-      if (errorCode === ErrorCode.NONE) return;
-      this.must(
-        PASSING.has(errorCode) && performance.now() < deadline,
-        `${what} of group ${this.o.groupId}: ${errorName(errorCode)}`,
-      );
-      // Until the broker that is stopping has closed the connection, or the other one has loaded the group.
-      await new Promise((resolve) => setTimeout(resolve, reign.isEnding ? 20 : 5));
-    }
+  private taken(what: string, send: () => Promise<number>): Promise<void> {
+    return accepted(`${this.name}: ${what} of group ${this.o.groupId}`, send);
   }
 
   private must(holds: boolean, otherwise: string): void {

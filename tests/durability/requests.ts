@@ -11,6 +11,7 @@ import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
 import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
+import { PATIENCE_MS } from "./broker_process.ts";
 
 export const EARLIEST = -2n;
 export const LATEST = -1n;
@@ -25,6 +26,23 @@ export class Refused extends Error {
 
 function must(what: string, errorCode: number, text?: string | null): void {
   if (errorCode !== ErrorCode.NONE) throw new Refused(what, errorCode, text);
+}
+
+/** What these answers say passes when a coordinator has loaded; of one that stops they are the last. */
+const PASSING: ReadonlySet<number> = new Set([
+  ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+  ErrorCode.COORDINATOR_NOT_AVAILABLE,
+  ErrorCode.NOT_COORDINATOR,
+]);
+
+/** Sends until the coordinator is there, but not for ever. Throws when it refuses for another reason. */
+export async function accepted(what: string, send: () => Promise<number>): Promise<void> {
+  for (const deadline = performance.now() + PATIENCE_MS;;) {
+    const errorCode = await send();
+    if (errorCode === ErrorCode.NONE) return;
+    if (!PASSING.has(errorCode) || performance.now() > deadline) throw new Refused(what, errorCode);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
 
 export function connect(port: number, clientId = "durability"): Promise<Client> {

@@ -42,14 +42,14 @@ export class Target {
    * Gives `work` a connection, and another one whenever the broker has ended and is there again, until it returns.
    * A connection that breaks under a broker that nobody ended is an error.
    */
-  async keepConnected(name: string, work: (client: Client, reign: Reign) => Promise<void>): Promise<void> {
+  async keepConnected(name: string, work: (client: Client) => Promise<void>): Promise<void> {
     for (let last = 0;;) {
       const reign = await this.reignAfter(last);
       last = reign.number;
       let client: Client | null = null;
       try {
         client = await connect(reign.port, name);
-        return await work(client, reign);
+        return await work(client);
       } catch (error) {
         if (!isBroken(error)) throw error;
         if (!reign.isEnding) {

@@ -644,8 +644,9 @@ export class Log {
     this.epochFile.open(opened.epochs, opened.epochsChanged);
     this.producers = opened.producers;
     this.snapshotOffset = this.segments.snapshots.latest ?? -1;
-    this.epochFile.write();
     this.unopened = null;
+    // The next flush writes what cannot be written now.
+    this.attempt("write leader epochs of", () => this.epochFile.write());
   }
 
   private openingInput(): OpeningInput {

@@ -70,7 +70,12 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
     const epochsChanged = epochs.truncateFromEnd(endOffset) || changed;
     return { endOffset, flushedOffset, epochs, epochsChanged, producers: new ProducerState() };
   }
-  const recovery = recover({ ...recoveryParts(i), recoveryPoint: i.recoveryPoint, epochs });
+  const recovery = recover({
+    ...recoveryParts(i),
+    recoveryPoint: i.recoveryPoint,
+    epochs,
+    onWarning: i.onWarning,
+  });
   const { nextOffset, producers, torn, damage } = recovery;
   if (damage !== null) {
     return `The log of ${i.name} is damaged: ${damage.path} does not go on at position ${damage.position} (offset ` +

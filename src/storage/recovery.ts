@@ -16,6 +16,7 @@ import {
   scanBatches,
   sizeAt,
 } from "./batch_scan.ts";
+import { IoError } from "./files.ts";
 import type { LeaderEpochs } from "./leader_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { floorSegment, type Segment } from "./segment.ts";
@@ -30,6 +31,7 @@ export interface RecoveryInput {
   epochs: LeaderEpochs;
   indexIntervalBytes: number;
   now: number;
+  onWarning(text: string): void;
 }
 
 export interface Recovery {
@@ -89,13 +91,26 @@ export function recover(i: RecoveryInput): Recovery {
       const bytes = segment.size - end + laterSegments.reduce((sum, later) => sum + later.size, 0);
       segment.log.get().truncate(end);
       segment.size = end;
-      segment.finishIndexes();
+      finishIndexes(segment, i);
       const torn = { segment, position: end, bytes, laterSegments: laterSegments.length };
       return { nextOffset, producers, torn, gaps, damage: null };
     }
-    segment.finishIndexes();
+    finishIndexes(segment, i);
   }
   return { nextOffset, producers, torn: null, gaps, damage: null };
+}
+
+/**
+ * What cannot be written stays in memory for the next flush: on a full disk the log is to be read all the same, and
+ * retention, which may make room, needs it open.
+ */
+function finishIndexes(segment: Segment, i: RecoveryInput): void {
+  try {
+    segment.finishIndexes();
+  } catch (error) {
+    if (!(error instanceof IoError)) throw error;
+    i.onWarning(`${error.message}; the index stays in memory until it can be written`);
+  }
 }
 
 /** The end of a log that was closed in order, when it is what the checkpoint says; null when the two disagree. */

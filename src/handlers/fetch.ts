@@ -248,6 +248,7 @@ function respond(session: SessionFetch, { answers }: Outcome): FetchResponse {
       lastStableOffset: Number(answer.lastStableOffset),
       logStartOffset: Number(answer.logStartOffset),
       hasData: (answer.records?.length ?? 0) > 0,
+      diverges: answer.divergingEpoch !== undefined,
     });
     if (!include) continue;
     let last = topics[topics.length - 1];

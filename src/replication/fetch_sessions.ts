@@ -1,7 +1,8 @@
 /**
  * Incremental fetch sessions (KIP-227): the broker remembers which partitions a client fetches, so that a request
  * names only what changed and a response only what is new. Sessions are bounded in number; a full cache gives a new
- * session the place of one that has been quiet for the eviction time, or serves the client without one.
+ * session the place of one that has been quiet for the eviction time, or else of one that is older than that and has
+ * fewer partitions, or serves the client without one.
  */
 import { ErrorCode } from "../codec/errors.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
@@ -24,6 +25,8 @@ export interface FetchAnswer {
   readonly lastStableOffset: number;
   readonly logStartOffset: number;
   readonly hasData: boolean;
+  /** Whether it tells that the reader's log parts from this one. */
+  readonly diverges: boolean;
 }
 
 /** The session fields of a fetch request. */
@@ -42,12 +45,13 @@ interface Remembered extends FetchAnswer {
 interface Session {
   readonly id: number;
   readonly usesTopicIds: boolean;
+  readonly createdMs: number;
   epoch: number;
   lastUsedMs: number;
   partitions: Map<string, Remembered>;
 }
 
-/** A session that was used within this time keeps its place, as in Kafka. */
+/** A session that is younger than this keeps its place, and one that was used within it unless a larger one comes. */
 const EVICTION_MS = 120_000;
 
 /** The epoch of a request that opens a session, and of one that wants none. */
@@ -70,6 +74,7 @@ const NEVER_SAID: FetchAnswer = {
   lastStableOffset: -1,
   logStartOffset: -1,
   hasData: false,
+  diverges: false,
 };
 
 export class FetchSessions {
@@ -96,27 +101,30 @@ export class FetchSessions {
     if (session === undefined) return refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND);
     if (session.epoch !== request.sessionEpoch) return refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH);
     if (session.usesTopicIds !== request.usesTopicIds) return refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR);
-    session.epoch = session.epoch === 0x7fffffff ? 1 : session.epoch + 1;
-    session.lastUsedMs = now;
-    // The map is ordered by use, so that the first is the one to evict.
-    this.sessions.delete(session.id);
-    this.sessions.set(session.id, session);
-    for (const gone of request.forgotten) session.partitions.delete(keyOf(gone, session.usesTopicIds));
     for (const wanted of request.partitions) {
       const key = keyOf(wanted, session.usesTopicIds);
       const known = session.partitions.get(key);
       session.partitions.set(key, { ...(known ?? NEVER_SAID), wanted });
     }
+    // After the others: what is both wanted and forgotten is forgotten, as in Kafka.
+    for (const gone of request.forgotten) session.partitions.delete(keyOf(gone, session.usesTopicIds));
+    this.sessions.delete(session.id);
+    if (session.partitions.size === 0) return withoutSession(request.partitions);
+    session.epoch = session.epoch === 0x7fffffff ? 1 : session.epoch + 1;
+    session.lastUsedMs = now;
+    // The map is ordered by use, so that the first is the one to evict.
+    this.sessions.set(session.id, session);
     return inSession(session, false);
   }
 
   private open(request: SessionRequest, now: number): SessionFetch {
-    if (request.partitions.length === 0 || !this.makeRoom(now)) return withoutSession(request.partitions);
+    if (!this.makeRoom(request.partitions.length, now)) return withoutSession(request.partitions);
     let id: number;
     do id = 1 + this.random(0x7ffffffe); while (this.sessions.has(id));
     const session: Session = {
       id,
       usesTopicIds: request.usesTopicIds,
+      createdMs: now,
       epoch: 1,
       lastUsedMs: now,
       partitions: new Map(
@@ -127,14 +135,28 @@ export class FetchSessions {
     return inSession(session, true);
   }
 
-  private makeRoom(now: number): boolean {
+  /** Whether there is a place for a session of `size` partitions, which another one may have to leave. */
+  private makeRoom(size: number, now: number): boolean {
     if (this.sessions.size < this.maxSessions) return true;
-    for (const [id, oldest] of this.sessions) {
-      if (now - oldest.lastUsedMs < EVICTION_MS) return false;
-      this.sessions.delete(id);
-      return true;
+    const evicted = this.quietSession(now) ?? this.lessValuableSession(size, now);
+    return evicted !== undefined && this.sessions.delete(evicted.id);
+  }
+
+  private quietSession(now: number): Session | undefined {
+    const [leastRecentlyUsed] = this.sessions.values();
+    return leastRecentlyUsed !== undefined && now - leastRecentlyUsed.lastUsedMs > EVICTION_MS
+      ? leastRecentlyUsed
+      : undefined;
+  }
+
+  /** The smallest of the settled sessions, if it has fewer partitions than `size`. */
+  private lessValuableSession(size: number, now: number): Session | undefined {
+    let smallest: Session | undefined;
+    for (const session of this.sessions.values()) {
+      if (now - session.createdMs <= EVICTION_MS) continue;
+      if (session.partitions.size < (smallest?.partitions.size ?? size)) smallest = session;
     }
-    return false;
+    return smallest;
   }
 }
 
@@ -161,9 +183,10 @@ function inSession(session: Session, full: boolean): SessionFetch {
       // Forgotten while this fetch was held: the client does not want it any more.
       if (before === undefined) return full;
       // What had data goes to the end, so that a response that is full does not starve the same partitions for ever.
-      if (answer.hasData) session.partitions.delete(key);
+      // The first response leaves the order as the client gave it, as in Kafka.
+      if (answer.hasData && !full) session.partitions.delete(key);
       session.partitions.set(key, { ...answer, wanted: before.wanted });
-      return full || answer.hasData || answer.errorCode !== ErrorCode.NONE ||
+      return full || answer.hasData || answer.diverges || answer.errorCode !== ErrorCode.NONE ||
         answer.highWatermark !== before.highWatermark ||
         answer.lastStableOffset !== before.lastStableOffset ||
         answer.logStartOffset !== before.logStartOffset;

@@ -4,7 +4,7 @@ import { type BatchOptions, buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
-import { fetch } from "../../src/codec/messages/fetch.ts";
+import type { fetch } from "../../src/codec/messages/fetch.ts";
 import { metadata } from "../../src/codec/messages/metadata.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import type { EncodableRequestOf } from "../../src/codec/schema.ts";

@@ -12,6 +12,8 @@ export interface RunningBroker {
   /** From the start of its process (of a start script, where that becomes the process) to its first answer. */
   readonly startMs: number;
   stop(): Promise<void>;
+  /** Resolves when the process is gone, however; absent where that cannot be known. */
+  readonly ended?: Promise<unknown>;
 }
 
 export interface BrokerKind {
@@ -164,6 +166,7 @@ async function spawned(
     pid: child.pid,
     port,
     startMs,
+    ended: status,
     async stop() {
       if (exit === null) child.kill("SIGTERM");
       await status;

@@ -10,6 +10,7 @@ import { ZERO_UUID } from "../codec/uuid.ts";
 import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
 import type { AppendWaiter, Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { whyNotHosted } from "./hosted.ts";
 import { withStorageErrors } from "./storage_errors.ts";
 
 /** The first version whose byte limits yield to a batch that is larger, so that a consumer always moves (KIP-74). */
@@ -34,13 +35,26 @@ interface Limits {
   readonly readCommitted: boolean;
 }
 
+/** What was read of one partition. */
+interface Read {
+  readonly answer: PartitionAnswer;
+  /** What is there to be read within the limits; more than was read where a batch would not fit in whole. */
+  readonly bytesAvailable: number;
+}
+
 /** What was read for all partitions of a fetch. */
 interface Outcome {
   readonly answers: { wanted: FetchedPartition; answer: PartitionAnswer }[];
-  readonly bytes: number;
+  readonly bytesAvailable: number;
   /** Whether the client should hear at once, whatever it waits for. */
   readonly urgent: boolean;
 }
+
+/** Errors of partitions that do not exist: Kafka answers them when the others are. */
+const waitsForOthers: ReadonlySet<number> = new Set([
+  ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+  ErrorCode.UNKNOWN_TOPIC_ID,
+]);
 
 export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   const { services, version } = context;
@@ -60,17 +74,20 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
     maxBytes: Math.min(request.maxBytes, services.config.get("fetch.max.bytes")),
     readCommitted: request.isolationLevel === READ_COMMITTED,
   };
+  // Nobody can be given more than the limit, so nobody waits for more.
+  const minBytes = Math.min(request.minBytes, limits.maxBytes);
   const outcome = readAll(session.partitions, limits, context);
-  const enough = outcome.urgent || outcome.bytes >= request.minBytes || session.partitions.length === 0;
-  if (enough || request.maxWaitMs <= 0) return respond(session, outcome);
-  return hold(session, request, outcome.bytes, context)
+  const { urgent, bytesAvailable } = outcome;
+  if (urgent || bytesAvailable >= minBytes || request.maxWaitMs <= 0) return respond(session, outcome);
+  return hold(session.partitions, { minBytes, bytesAvailable, maxWaitMs: request.maxWaitMs }, context)
     .then(() => respond(session, readAll(session.partitions, limits, context)));
 };
 
 /** The partitions of the request, each with the topic's name and id as far as they are known. */
 function wantedPartitions(request: FetchRequest, { version, services }: RequestContext): FetchedPartition[] {
+  const { topicsById } = services.cluster.image;
   return request.topics.flatMap((t) => {
-    const topic = version >= firstWithTopicIds ? services.replicas.topicName(t.topicId) ?? "" : t.topic;
+    const topic = version >= firstWithTopicIds ? topicsById.get(t.topicId)?.name ?? "" : t.topic;
     return t.partitions.map((p) => ({
       topic,
       topicId: t.topicId,
@@ -86,18 +103,27 @@ function wantedPartitions(request: FetchRequest, { version, services }: RequestC
 
 function readAll(partitions: readonly FetchedPartition[], limits: Limits, context: RequestContext): Outcome {
   const answers: Outcome["answers"] = [];
-  let bytes = 0, urgent = false;
+  let bytes = 0, bytesAvailable = 0, urgent = false, anyExists = false;
   for (const wanted of partitions) {
-    const read = bytes;
-    const answer = withStorageErrors(
-      () => readOne(wanted, limits, read, context),
-      (errorCode) => failed(wanted, errorCode),
+    const read = withStorageErrors(
+      () => readOne(wanted, limits, bytes, context),
+      (errorCode) => unread(failed(wanted, errorCode)),
     );
-    if (answer.errorCode !== ErrorCode.NONE || answer.divergingEpoch !== undefined) urgent = true;
+    const { answer } = read;
+    const { errorCode } = answer;
+    if (!waitsForOthers.has(errorCode)) {
+      anyExists = true;
+      if (errorCode !== ErrorCode.NONE || answer.divergingEpoch !== undefined) urgent = true;
+    }
     bytes += answer.records?.length ?? 0;
+    bytesAvailable += read.bytesAvailable;
     answers.push({ wanted, answer });
   }
-  return { answers, bytes, urgent };
+  return { answers, bytesAvailable, urgent: urgent || !anyExists };
+}
+
+function unread(answer: PartitionAnswer): Read {
+  return { answer, bytesAvailable: 0 };
 }
 
 function readOne(
@@ -105,33 +131,39 @@ function readOne(
   limits: Limits,
   bytesSoFar: number,
   context: RequestContext,
-): PartitionAnswer {
+): Read {
   const partition = findPartition(wanted, limits, context);
   // Kafka's empty list of aborted transactions where it has no partition is kept, though it says nothing.
-  if (typeof partition === "number") return { ...failed(wanted, partition), abortedTransactions: [] };
+  if (typeof partition === "number") return unread({ ...failed(wanted, partition), abortedTransactions: [] });
   const stale = partition.checkLeaderEpoch(wanted.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) {
     if (stale !== ErrorCode.FENCED_LEADER_EPOCH || limits.version < firstWithLeaderHints) {
-      return failed(wanted, stale);
+      return unread(failed(wanted, stale));
     }
     const currentLeader = { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch };
-    return { ...failed(wanted, stale), currentLeader };
+    return unread({ ...failed(wanted, stale), currentLeader });
   }
   const divergingEpoch = divergence(partition, wanted);
-  if (divergingEpoch === "unknown") return failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE);
-  if (divergingEpoch !== undefined) return { ...readable(partition, wanted, limits), divergingEpoch };
+  if (divergingEpoch === "unknown") return unread(failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE));
+  if (divergingEpoch !== undefined) return unread({ ...readable(partition, wanted, limits), divergingEpoch });
 
   const left = Math.max(0, limits.maxBytes - bytesSoFar);
   const maxBytes = Math.max(0, Math.min(left, wanted.partitionMaxBytes));
-  const minOneMessage = bytesSoFar === 0 && limits.version >= firstWithSoftLimits;
-  const read = partition.read(wanted.fetchOffset, maxBytes, minOneMessage);
-  if (read.errorCode !== ErrorCode.NONE) return failed(wanted, read.errorCode);
+  const softLimits = limits.version >= firstWithSoftLimits;
+  const read = partition.read(wanted.fetchOffset, maxBytes, softLimits ? bytesSoFar === 0 : maxBytes > 0);
+  if (read.errorCode !== ErrorCode.NONE) return unread(failed(wanted, read.errorCode));
+  // A batch that does not fit is there all the same: its reader must not be held until the time is over.
+  const limited = read.nextOffset < partition.highWatermark;
+  const bytesAvailable = limited ? Math.max(read.bytes.length, maxBytes) : read.bytes.length;
   const answer = readable(partition, wanted, limits);
   if (limits.version >= firstWithBatches || read.bytes.length === 0) {
-    return { ...answer, records: read.bytes };
+    return { answer: { ...answer, records: read.bytes }, bytesAvailable };
   }
   const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits.version, maxBytes);
-  return typeof converted === "number" ? failed(wanted, converted) : { ...answer, records: converted };
+  if (typeof converted === "number") return unread(failed(wanted, converted));
+  // A message that is cut off tells an old client that its limit is too small for it: it raises it, or says so.
+  const records = softLimits ? converted : converted.subarray(0, maxBytes);
+  return { answer: { ...answer, records }, bytesAvailable };
 }
 
 /** What was read in the client's message format, or an error code. */
@@ -158,18 +190,19 @@ function downConverted(
 
 /** The partition, or the error code that says why there is none. */
 function findPartition(
-  wanted: FetchedPartition,
+  { topic, topicId, partition }: FetchedPartition,
   limits: Limits,
   { services }: RequestContext,
 ): Partition | number {
-  if (limits.version >= firstWithTopicIds) {
-    const name = services.replicas.topicName(wanted.topicId);
-    if (name === undefined) {
-      return wanted.topicId === ZERO_UUID ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.UNKNOWN_TOPIC_ID;
-    }
-    return services.replicas.get(name, wanted.partition) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+  if (limits.version < firstWithTopicIds) {
+    return services.replicas.get(topic, partition) ?? whyNotHosted(topic, partition, services);
   }
-  return services.replicas.get(wanted.topic, wanted.partition) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+  // By its id each time: a topic that was made anew under the same name is another one.
+  const name = services.cluster.image.topicsById.get(topicId)?.name;
+  if (name !== undefined) {
+    return services.replicas.get(name, partition) ?? whyNotHosted(name, partition, services);
+  }
+  return topicId === ZERO_UUID ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.UNKNOWN_TOPIC_ID;
 }
 
 /** Where the reader's log parts from this one (KIP-595): it read what was later cut off, or an epoch never heard of. */
@@ -208,24 +241,23 @@ function failed(wanted: FetchedPartition, errorCode: number): PartitionAnswer {
 
 /** Resolves when the partitions have got enough bytes, the wait is over, or the client is gone. */
 function hold(
-  session: SessionFetch,
-  request: FetchRequest,
-  bytesReady: number,
+  wanted: readonly FetchedPartition[],
+  { minBytes, bytesAvailable, maxWaitMs }: { minBytes: number; bytesAvailable: number; maxWaitMs: number },
   context: RequestContext,
 ): Promise<void> {
   const { replicas, held } = context.services;
   return new Promise((resolve) => {
-    let bytes = bytesReady;
+    let bytes = bytesAvailable;
     const waiter: AppendWaiter = {
       appended(_partition, more) {
         bytes += more;
-        if (bytes >= request.minBytes) end();
+        if (bytes >= minBytes) end();
       },
     };
-    const partitions = session.partitions
+    const partitions = wanted
       .map((p) => replicas.get(p.topic, p.partition))
       .filter((p): p is Partition => p !== undefined);
-    const timer = setTimeout(end, request.maxWaitMs);
+    const timer = setTimeout(end, maxWaitMs);
     const release = held.add(end);
     function end() {
       release();

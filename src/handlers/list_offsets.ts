@@ -6,6 +6,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { listOffsets, ListOffsetsRequest } from "../codec/messages/list_offsets.ts";
 import type { Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { whyNotHosted } from "./hosted.ts";
 import { withStorageErrors } from "./storage_errors.ts";
 
 const LATEST = -1, EARLIEST = -2, MAX_TIMESTAMP = -3, EARLIEST_LOCAL = -4, LATEST_TIERED = -5;
@@ -61,7 +62,7 @@ function answer(
     return refuse(ErrorCode.UNSUPPORTED_VERSION);
   }
   const partition = context.services.replicas.get(topic, asked.partitionIndex);
-  if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+  if (partition === undefined) return refuse(whyNotHosted(topic, asked.partitionIndex, context.services));
   const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) return refuse(stale);
   // The offsets that are known of a damaged log are not its offsets: a consumer would be sent to a wrong place.

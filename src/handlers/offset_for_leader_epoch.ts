@@ -8,6 +8,7 @@ import type {
   OffsetForLeaderEpochRequest,
 } from "../codec/messages/offset_for_leader_epoch.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { whyNotHosted } from "./hosted.ts";
 import { withStorageErrors } from "./storage_errors.ts";
 
 type Asked = OffsetForLeaderEpochRequest["topics"][number]["partitions"][number];
@@ -27,7 +28,7 @@ function answer(topic: string, asked: Asked, { services }: RequestContext) {
     endOffset: -1,
   });
   const partition = services.replicas.get(topic, asked.partition);
-  if (partition === undefined) return refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+  if (partition === undefined) return refuse(whyNotHosted(topic, asked.partition, services));
   const stale = partition.checkLeaderEpoch(asked.currentLeaderEpoch);
   if (stale !== ErrorCode.NONE) return refuse(stale);
   return withStorageErrors(() => {

@@ -12,6 +12,7 @@ import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
 import { isInternalTopic } from "../cluster/topic_names.ts";
 import type { Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { whyNotHosted } from "./hosted.ts";
 
 /** The first version whose records have to be format 2. */
 const firstWithBatches = 3;
@@ -35,11 +36,13 @@ interface Outcome {
 }
 
 export const produceHandler: Handler<typeof produce> = (request, context) => {
-  const { replicas } = context.services;
+  const { image } = context.services.cluster;
   /** Appends that are not on disk yet, where the topic wants them there before they are acknowledged. */
   const uncommitted: Promise<void>[] = [];
   const responses = request.topicData.map((topic) => {
-    const name = context.version >= firstWithTopicIds ? replicas.topicName(topic.topicId) : topic.name;
+    const name = context.version >= firstWithTopicIds
+      ? image.topicsById.get(topic.topicId)?.name
+      : topic.name;
     const partitionResponses = topic.partitionData.map((data) => {
       const { outcome, committed } = appendTo(name, data, request, context);
       if (committed !== null) {
@@ -92,10 +95,12 @@ function appendTo(
   { acks, transactionalId }: ProduceRequest,
   context: RequestContext,
 ): Appended {
-  if (acks < -1 || acks > 1) return refused(index, ErrorCode.INVALID_REQUIRED_ACKS);
   if (topic === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_ID);
   const partition = context.services.replicas.get(topic, index);
-  if (partition === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+  if (partition === undefined) return refused(index, whyNotHosted(topic, index, context.services));
+  const wrong = recordsProblem(records, transactionalId, context.version);
+  if (wrong !== null) return refused(index, wrong.errorCode, wrong.text);
+  if (acks < -1 || acks > 1) return refused(index, ErrorCode.INVALID_REQUIRED_ACKS);
   if (isInternalTopic(topic)) {
     return refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, `Cannot append to internal topic ${topic}`);
   }
@@ -103,53 +108,46 @@ function appendTo(
     return refused(
       index,
       ErrorCode.NOT_ENOUGH_REPLICAS,
-      `${partition.isr.length} in-sync replicas, min.insync.replicas is ${partition.minInsyncReplicas}`,
-    );
-  }
-  if (records === null || records.length === 0) {
-    return refused(
-      index,
-      ErrorCode.INVALID_RECORD,
-      "A produce request needs a record batch for each partition",
+      `${partition.isr.length} in-sync replicas, ${partition.minInsyncReplicas} are needed (min.insync.replicas)`,
     );
   }
   return context.version >= firstWithBatches
-    ? appendBatch(partition, records, transactionalId, context)
-    : appendMessages(partition, records, context);
+    ? appended(partition, records!, context)
+    : appendMessages(partition, records!, context);
 }
 
-function appendBatch(
-  partition: Partition,
-  records: Uint8Array,
+/** What is wrong with the records as a request, whatever log they are for: Kafka looks at that first. */
+function recordsProblem(
+  records: Uint8Array | null,
   transactionalId: string | null,
-  context: RequestContext,
-): Appended {
-  const { index } = partition;
+  version: number,
+): { errorCode: number; text: string } | null {
+  const invalid = (text: string) => ({ errorCode: ErrorCode.INVALID_RECORD, text });
+  if (records === null || records.length === 0) {
+    return invalid("A produce request needs a record batch for each partition");
+  }
+  if (version < firstWithBatches) return null;
   const batch = new BatchView(records);
   // A length that no batch can have is damage, which the log tells; any other that does not fit is a wrong request.
   const claimed = records.length < LOG_OVERHEAD ? null : batch.sizeInBytes;
   if (claimed === null || (claimed >= BATCH_OVERHEAD && claimed !== records.length)) {
-    return refused(index, ErrorCode.INVALID_RECORD, `${records.length} bytes are not one whole record batch`);
+    return invalid(`${records.length} bytes are not one whole record batch`);
   }
   const { magic } = batch;
   if (magic === 0 || magic === 1) {
-    return refused(
-      index,
-      ErrorCode.INVALID_RECORD,
-      `Cannot append format ${magic}: this version needs format 2`,
-    );
+    return invalid(`Cannot append format ${magic}: this version needs format 2`);
   }
-  if (magic === 2 && context.version < firstWithZstd && batch.compression === Compression.ZSTD) {
-    return refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7");
+  if (magic !== 2) return null;
+  if (version < firstWithZstd && batch.compression === Compression.ZSTD) {
+    return { errorCode: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, text: "zstd needs Produce version 7" };
   }
-  if (magic === 2 && batch.isTransactional && transactionalId === null) {
-    return refused(
-      index,
-      ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-      "A transactional batch without its id",
-    );
+  if (batch.isTransactional && transactionalId === null) {
+    return {
+      errorCode: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+      text: "A transactional batch without its id",
+    };
   }
-  return appended(partition, records, context);
+  return null;
 }
 
 function appendMessages(partition: Partition, records: Uint8Array, context: RequestContext): Appended {

@@ -94,7 +94,7 @@ export class FetchSessions {
   begin(request: SessionRequest, now: number): SessionFetch {
     if (request.sessionEpoch === FINAL_EPOCH || request.sessionEpoch === INITIAL_EPOCH) {
       this.sessions.delete(request.sessionId);
-      if (request.sessionEpoch === FINAL_EPOCH) return withoutSession(request.partitions);
+      if (request.sessionEpoch === FINAL_EPOCH) return withoutSession(request);
       return this.open(request, now);
     }
     const session = this.sessions.get(request.sessionId);
@@ -109,7 +109,7 @@ export class FetchSessions {
     // After the others: what is both wanted and forgotten is forgotten, as in Kafka.
     for (const gone of request.forgotten) session.partitions.delete(keyOf(gone, session.usesTopicIds));
     this.sessions.delete(session.id);
-    if (session.partitions.size === 0) return withoutSession(request.partitions);
+    if (session.partitions.size === 0) return withoutSession(request);
     session.epoch = session.epoch === 0x7fffffff ? 1 : session.epoch + 1;
     session.lastUsedMs = now;
     // The map is ordered by use, so that the first is the one to evict.
@@ -118,7 +118,7 @@ export class FetchSessions {
   }
 
   private open(request: SessionRequest, now: number): SessionFetch {
-    if (!this.makeRoom(request.partitions.length, now)) return withoutSession(request.partitions);
+    if (!this.makeRoom(request.partitions.length, now)) return withoutSession(request);
     let id: number;
     do id = 1 + this.random(0x7ffffffe); while (this.sessions.has(id));
     const session: Session = {
@@ -164,8 +164,10 @@ function keyOf(p: { topic: string; topicId: string; partition: number }, usesTop
   return `${usesTopicIds && p.topicId !== ZERO_UUID ? p.topicId : p.topic}:${p.partition}`;
 }
 
-function withoutSession(partitions: readonly FetchedPartition[]): SessionFetch {
-  return { errorCode: ErrorCode.NONE, partitions, sessionId: 0, include: () => true };
+/** A partition that is named twice counts once, as it was named last. */
+function withoutSession({ partitions, usesTopicIds }: SessionRequest): SessionFetch {
+  const once = new Map(partitions.map((p) => [keyOf(p, usesTopicIds), p]));
+  return { errorCode: ErrorCode.NONE, partitions: [...once.values()], sessionId: 0, include: () => true };
 }
 
 function refused(errorCode: number): SessionFetch {

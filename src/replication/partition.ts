@@ -24,7 +24,7 @@ export type EpochCheck =
 export class Partition {
   /** The end of what is committed: consumers read below it. */
   highWatermark: number;
-  /** `min.insync.replicas` of the topic, which acks=all asks for. */
+  /** What acks=all asks for: `min.insync.replicas` of the topic, but not more than there are replicas. */
   minInsyncReplicas = 1;
   private readonly waiters = new Set<AppendWaiter>();
 

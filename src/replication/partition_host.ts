@@ -85,7 +85,7 @@ export class PartitionHost {
     const settings = new TopicSettings(topic.configs, config);
     const logConfig = logConfigOf(settings, config.get("producer.id.expiration.ms"));
     const minInsyncReplicas = settings.get("min.insync.replicas");
-    for (const { partition: index, leader, leaderEpoch, isr } of topic.partitions) {
+    for (const { partition: index, leader, leaderEpoch, isr, replicas: assigned } of topic.partitions) {
       let partition = replicas.get(topic.name, index);
       if (partition === undefined) {
         const log = this.openLog(topic, index);
@@ -94,7 +94,8 @@ export class PartitionHost {
         replicas.add(partition);
       }
       partition.log.config = logConfig;
-      partition.minInsyncReplicas = minInsyncReplicas;
+      // More than there are could never be met: settings for a large cluster have to work on a small one.
+      partition.minInsyncReplicas = Math.min(minInsyncReplicas, assigned.length);
     }
   }
 

@@ -1,18 +1,12 @@
-/** The partitions that this broker hosts, by topic name and by topic id. */
+/** The partitions that this broker hosts. */
 import type { Partition } from "./partition.ts";
 
 export class Replicas {
   private readonly byName = new Map<string, Partition[]>();
-  private readonly nameById = new Map<string, string>();
 
   /** The hosted partition, or undefined. */
   get(topic: string, index: number): Partition | undefined {
     return this.byName.get(topic)?.[index];
-  }
-
-  /** The name of the topic with this id, when one of its partitions is hosted here. */
-  topicName(topicId: string): string | undefined {
-    return this.nameById.get(topicId);
   }
 
   /** The hosted partitions of a topic; indexes may have holes. */
@@ -30,7 +24,6 @@ export class Replicas {
     let partitions = this.byName.get(partition.topic);
     if (partitions === undefined) this.byName.set(partition.topic, partitions = []);
     partitions[partition.index] = partition;
-    this.nameById.set(partition.topicId, partition.topic);
   }
 
   /** Forgets a topic; who waits at its partitions is woken and finds them gone. */
@@ -38,10 +31,7 @@ export class Replicas {
     const partitions = this.byName.get(topic);
     if (partitions === undefined) return;
     this.byName.delete(topic);
-    for (const partition of partitions) {
-      if (!partition) continue;
-      this.nameById.delete(partition.topicId);
-      partition.wakeAll();
-    }
+    // forEach leaves the holes out.
+    partitions.forEach((partition) => partition.wakeAll());
   }
 }

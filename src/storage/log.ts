@@ -367,7 +367,8 @@ export class Log {
       if (active !== undefined) this.reader.remember(fetchOffset, active, active.size);
       return empty(ErrorCode.NONE);
     }
-    if (fetchOffset >= limits.maxOffset) return empty(ErrorCode.NONE);
+    const wantsNothing = limits.maxBytes <= 0 && !limits.minOneMessage;
+    if (fetchOffset >= limits.maxOffset || wantsNothing) return empty(ErrorCode.NONE);
     try {
       const { bytes, nextOffset } = this.reader.read(fetchOffset, limits, this.config.indexIntervalBytes);
       return { errorCode: ErrorCode.NONE, bytes, nextOffset };

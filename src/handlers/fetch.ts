@@ -17,6 +17,8 @@ import { withStorageErrors } from "./storage_errors.ts";
 const firstWithSoftLimits = 3;
 /** The first version that takes format 2; before it format 1 from version 2 on, format 0 before that. */
 const firstWithBatches = 4, firstWithFormat1 = 2;
+/** The first version that takes zstd from topics that are set to it (KIP-110). */
+const firstWithZstd = 10;
 /** The first version that names topics by id. */
 const firstWithTopicIds = 13;
 
@@ -142,6 +144,9 @@ function readOne(
     }
     const currentLeader = { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch };
     return unread({ ...failed(wanted, stale), currentLeader });
+  }
+  if (limits.version < firstWithZstd && partition.log.config.compressionType === "zstd") {
+    return unread(failed(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE));
   }
   const divergingEpoch = divergence(partition, wanted);
   if (divergingEpoch === "unknown") return unread(failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE));

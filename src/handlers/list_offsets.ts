@@ -113,6 +113,9 @@ function offsetsBefore(partition: Partition, timestamp: number, maxOffsets: numb
     return [...new Set([partition.highWatermark, ...starts.reverse()])].slice(0, maxOffsets);
   }
   // A segment counts when all that came before it is older than the time.
-  const found = log.offsetForTime(timestamp, partition.highWatermark)?.offset ?? partition.highWatermark;
-  return [...new Set(starts.filter((start) => start <= found).reverse())].slice(0, maxOffsets);
+  const found = log.offsetForTime(timestamp, partition.highWatermark)?.offset;
+  const before = found === undefined
+    ? [partition.highWatermark, ...starts.reverse()]
+    : starts.filter((start) => start <= found).reverse();
+  return [...new Set(before)].slice(0, maxOffsets);
 }

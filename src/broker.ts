@@ -123,6 +123,9 @@ async function start(
       host.settingsChanged();
     }
     host.apply(change);
+    const offsetsDeleted = change.deleted.find((topic) => topic.name === OFFSETS_TOPIC);
+    // The groups went with their log: a shard that kept on would append to a log that is gone, until a restart.
+    for (const { partition } of offsetsDeleted?.partitions ?? []) groups.resign(partition);
     if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
   });
   for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
@@ -144,7 +147,10 @@ async function start(
   };
   server.start(new RequestDispatcher(registry, services, server.metrics));
 
-  const upkeep = every(UPKEEP_EVERY_MS, () => logs.tick(clock.now()), warn);
+  const upkeep = every(UPKEEP_EVERY_MS, async () => {
+    host.retry();
+    await logs.tick(clock.now());
+  }, warn);
   return {
     clusterId: cluster.image.clusterId,
     addresses: addresses.bound,

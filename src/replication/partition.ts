@@ -35,7 +35,8 @@ export class Partition {
     readonly leaderEpoch: number,
     readonly isr: readonly number[],
   ) {
-    this.highWatermark = log.nextOffset;
+    // What the log had noted may be older than its end, and retention goes by it.
+    this.highWatermark = log.highWatermark = log.nextOffset;
   }
 
   get topic(): string {

@@ -24,6 +24,9 @@ export interface PartitionHostOptions {
 }
 
 export class PartitionHost {
+  /** Topics with partitions whose log could not be made or opened. */
+  private readonly incomplete = new Set<string>();
+
   constructor(private readonly o: PartitionHostOptions) {}
 
   /**
@@ -79,17 +82,30 @@ export class PartitionHost {
     for (const topic of this.o.cluster.image.topics.values()) this.host(topic);
   }
 
+  /** Tries again to make the logs that could not be made: the disk may have room by now. */
+  retry(): void {
+    for (const name of [...this.incomplete]) {
+      const topic = this.o.cluster.image.topics.get(name);
+      if (topic === undefined) this.incomplete.delete(name);
+      else this.host(topic);
+    }
+  }
+
   /** Makes or opens what is not there yet, and brings the settings up to date. */
   private host(topic: TopicImage): void {
     const { replicas, config } = this.o;
     const settings = new TopicSettings(topic.configs, config);
     const logConfig = logConfigOf(settings, config.get("producer.id.expiration.ms"));
     const minInsyncReplicas = settings.get("min.insync.replicas");
+    let isComplete = true;
     for (const { partition: index, leader, leaderEpoch, isr, replicas: assigned } of topic.partitions) {
       let partition = replicas.get(topic.name, index);
       if (partition === undefined) {
         const log = this.openLog(topic, index);
-        if (log === null) continue;
+        if (log === null) {
+          isComplete = false;
+          continue;
+        }
         partition = new Partition(log, topic.topicId, leader, leaderEpoch, isr);
         replicas.add(partition);
       }
@@ -97,14 +113,27 @@ export class PartitionHost {
       // More than there are could never be met: settings for a large cluster have to work on a small one.
       partition.minInsyncReplicas = Math.min(minInsyncReplicas, assigned.length);
     }
+    if (isComplete) this.incomplete.delete(topic.name);
+    else this.incomplete.add(topic.name);
   }
 
   private openLog(topic: TopicImage, index: number): Log | null {
+    const { logs, report } = this.o;
     try {
-      return this.o.logs.get(topic.name, index) ?? this.o.logs.create(topic.name, index, topic.topicId);
+      const found = logs.get(topic.name, index);
+      if (found !== undefined && isSame(found, topic)) {
+        // Else the directory would be taken for any later topic of this name too.
+        if (found.topicId === ZERO_UUID) logs.setTopicId(found, topic.topicId);
+        return found;
+      }
+      // Of an earlier topic of this name, and could not be removed when that went.
+      if (found !== undefined) logs.remove(topic.name, index);
+      return logs.create(topic.name, index, topic.topicId);
     } catch (error) {
-      // The topic exists all the same: its clients hear that this partition is not here.
-      this.o.report(`Cannot make the log of ${topic.name}-${index}: ${error}`);
+      // The topic exists all the same: its clients hear that the disk is to blame. Told once, not at each retry.
+      if (!this.incomplete.has(topic.name)) {
+        report(`Cannot make the log of ${topic.name}-${index}: ${error}; will try again`);
+      }
       return null;
     }
   }

@@ -1,0 +1,251 @@
+/** Directories follow the metadata: at start, when topics come and go, and when Kafka wrote them. */
+import { assert } from "@std/assert/assert";
+import { assertEquals } from "@std/assert/equals";
+import { batchesIn } from "../../src/codec/batch.ts";
+import { ErrorCode } from "../../src/codec/errors.ts";
+import { createPartitions } from "../../src/codec/messages/create_partitions.ts";
+import { fetch } from "../../src/codec/messages/fetch.ts";
+import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
+import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
+import { metadata } from "../../src/codec/messages/metadata.ts";
+import { produce } from "../../src/codec/messages/produce.ts";
+import { freePortBroker } from "../lib/broker.ts";
+import { allTopics, batchOf, fetchFrom, produceTo, TestClient } from "../protocol/requests.ts";
+
+/** The directories of partitions, those that are only kept until their files may go left out. */
+function partitionDirectories(dataDir: string): string[] {
+  return [...Deno.readDirSync(dataDir)]
+    .filter(({ name, isDirectory }) => isDirectory && /-\d+$/.test(name)).map(({ name }) => name).sort();
+}
+
+/** A data directory that goes with the test. */
+async function inDirectory(run: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir({ prefix: "trackway-host-" });
+  try {
+    await run(directory);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+function copyInto(from: URL | string, to: string): void {
+  Deno.mkdirSync(to, { recursive: true });
+  for (const { name, isDirectory } of Deno.readDirSync(from)) {
+    const source = `${from instanceof URL ? from.pathname : from}/${name}`;
+    if (!isDirectory) Deno.copyFileSync(source, `${to}/${name}`);
+    else copyInto(source, `${to}/${name}`);
+  }
+}
+
+/** How many records can be read of a partition, and from which error on there are none. */
+async function readable(
+  client: TestClient,
+  topic: string,
+  partition = 0,
+): Promise<[error: number, records: number]> {
+  let records = 0;
+  for (let offset = 0;;) {
+    const { responses } = await client.send(fetch, 12, fetchFrom(topic, [[partition, offset]]));
+    const { errorCode, records: bytes } = responses[0].partitions[0];
+    const batches = [...batchesIn(bytes ?? new Uint8Array(0))];
+    if (errorCode !== ErrorCode.NONE || batches.length === 0) return [errorCode, records];
+    for (const batch of batches) records += batch.recordCount;
+    offset = batches.at(-1)!.nextOffset;
+  }
+}
+
+async function endOffset(client: TestClient, topic: string, partition = 0): Promise<number> {
+  const asked = { partitionIndex: partition, timestamp: -1n };
+  const answer = await client.send(listOffsets, 5, {
+    replicaId: -1,
+    isolationLevel: 0,
+    timeoutMs: 1000,
+    topics: [{ name: topic, partitions: [asked] }],
+  });
+  return Number(answer.topics[0].partitions[0].offset);
+}
+
+Deno.test("a new topic has a directory for each partition, a deleted one has none", async () => {
+  await using broker = await freePortBroker();
+  await using client = await TestClient.to(broker);
+  await client.createTopic("a", 3);
+  assertEquals(partitionDirectories(broker.dataDir), ["a-0", "a-1", "a-2"]);
+  await client.deleteTopic("a");
+  assertEquals(partitionDirectories(broker.dataDir), []);
+  assertEquals(await readable(client, "a"), [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]);
+});
+
+Deno.test("added partitions are hosted at once, and the old ones keep their records", async () => {
+  await using broker = await freePortBroker();
+  await using client = await TestClient.to(broker);
+  await client.createTopic("a", 1);
+  await client.append("a", batchOf(["x", "y"]));
+  const added = {
+    topics: [{ name: "a", count: 3, assignments: null }],
+    timeoutMs: 1000,
+    validateOnly: false,
+  };
+  assertEquals((await client.send(createPartitions, 3, added)).results[0].errorCode, ErrorCode.NONE);
+  assertEquals(await client.append("a", batchOf(["z"]), 2), 0);
+  assertEquals([await readable(client, "a", 0), await readable(client, "a", 2)], [[0, 2], [0, 1]]);
+  assertEquals(partitionDirectories(broker.dataDir), ["a-0", "a-1", "a-2"]);
+});
+
+Deno.test("a topic that is made anew under the same name is empty, starts at 0, and has another id", async () => {
+  await using broker = await freePortBroker();
+  await using client = await TestClient.to(broker);
+  const first = await client.createTopic("a");
+  await client.append("a", batchOf(["old", "old"]));
+  await client.deleteTopic("a");
+  const second = await client.createTopic("a");
+  assert(first !== second);
+  assertEquals(await readable(client, "a"), [0, 0]);
+  assertEquals(await client.append("a", batchOf(["new"])), 0);
+  assertEquals(await readable(client, "a"), [0, 1]);
+  // Whoever still knows the first one by its id does not get the second one's records.
+  const stale = fetchFrom("", [[0, 0]], { topicId: first });
+  const answer = await client.send(fetch, 13, stale);
+  assertEquals(answer.responses[0].partitions[0].errorCode, ErrorCode.UNKNOWN_TOPIC_ID);
+  const stored = await client.send(produce, 13, produceTo("", batchOf(["late"]), { topicId: first }));
+  assertEquals(stored.responses[0].partitionResponses[0].errorCode, ErrorCode.UNKNOWN_TOPIC_ID);
+});
+
+Deno.test("a topic that was made anew is the new one after a restart too", async () => {
+  await using broker = await freePortBroker();
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a");
+    await client.append("a", batchOf(["old", "old"]));
+    await client.deleteTopic("a");
+    await client.createTopic("a");
+    await client.append("a", batchOf(["new"]));
+  }
+  await broker.restart();
+  await using client = await TestClient.to(broker);
+  assertEquals(await readable(client, "a"), [0, 1]);
+});
+
+Deno.test("after a restart every topic is there with its records, ids and offsets, and goes on", async () => {
+  await using broker = await freePortBroker();
+  const before: Record<string, string> = {};
+  {
+    await using client = await TestClient.to(broker);
+    for (const [name, partitions] of [["a", 1], ["b", 3], ["empty", 2]] as const) {
+      before[name] = await client.createTopic(name, partitions);
+    }
+    await client.append("a", batchOf(["1", "2"]));
+    await client.append("b", batchOf(["1"]), 2);
+  }
+  await broker.restart();
+  await using client = await TestClient.to(broker);
+  const { topics } = await client.send(metadata, 12, allTopics);
+  assertEquals(Object.fromEntries(topics.map(({ name, topicId }) => [name, topicId])), before);
+  assertEquals([await readable(client, "a"), await readable(client, "b", 2)], [[0, 2], [0, 1]]);
+  assertEquals([await client.append("a", batchOf(["3"])), await client.append("empty", batchOf(["x"]), 1)], [
+    2,
+    0,
+  ]);
+});
+
+Deno.test("a directory of a topic that the metadata does not know is removed at start", async () => {
+  await using broker = await freePortBroker();
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a");
+    await client.append("a", batchOf(["x"]));
+  }
+  await broker.stop();
+  // As it is left by a broker that dies between the deletion of a topic and that of its directory.
+  copyInto(`${broker.dataDir}/a-0`, `${broker.dataDir}/stranger-0`);
+  await broker.restart();
+  await using client = await TestClient.to(broker);
+  assertEquals(await client.topics(), ["a"]);
+  assertEquals(partitionDirectories(broker.dataDir), ["a-0"]);
+  assertEquals(await readable(client, "a"), [0, 1]);
+});
+
+Deno.test("a directory of an earlier topic of the same name is replaced at start", async () => {
+  await using broker = await freePortBroker();
+  await inDirectory(async (old) => {
+    {
+      await using client = await TestClient.to(broker);
+      await client.createTopic("a");
+      await client.append("a", batchOf(["old", "old"]));
+    }
+    await broker.stop();
+    copyInto(`${broker.dataDir}/a-0`, old);
+    await broker.restart();
+    {
+      await using client = await TestClient.to(broker);
+      await client.deleteTopic("a");
+      await client.createTopic("a");
+      await client.append("a", batchOf(["new"]));
+    }
+    await broker.stop();
+    Deno.removeSync(`${broker.dataDir}/a-0`, { recursive: true });
+    copyInto(old, `${broker.dataDir}/a-0`);
+    await broker.restart();
+    await using client = await TestClient.to(broker);
+    // The new topic's records are lost with its directory; the old topic's must not stand in for them.
+    assertEquals(await readable(client, "a"), [0, 0]);
+  });
+});
+
+Deno.test("a directory beyond the topic's partitions is removed at start", async () => {
+  await using broker = await freePortBroker();
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a");
+  }
+  await broker.stop();
+  copyInto(`${broker.dataDir}/a-0`, `${broker.dataDir}/a-7`);
+  await broker.restart();
+  assertEquals(partitionDirectories(broker.dataDir), ["a-0"]);
+});
+
+for (const name of ["kafka-4.4-closed", "kafka-4.4-crashed"]) {
+  Deno.test(`a directory that Kafka wrote (${name}) is taken over with topics, ids, records and producers`, async () => {
+    await inDirectory(async (directory) => {
+      copyInto(new URL(`../storage/fixtures/${name}`, import.meta.url), directory);
+      await using broker = await freePortBroker({}, directory);
+      {
+        await using client = await TestClient.to(broker);
+        const { topics, clusterId } = await client.send(metadata, 12, allTopics);
+        const golden = topics.find((topic) => topic.name === "golden")!;
+        assertEquals([golden.topicId, clusterId], ["Ijc7BQyqR_STSj4ph1otqA", "gl9XOgETQuKw1Mp1kL5K1Q"]);
+        assertEquals(await readable(client, "golden"), [0, 300]);
+        // Producers 0 to 4 of the former broker may still be at work: their ids are not given to others.
+        const { producerId } = await client.send(initProducerId, 4, {
+          transactionalId: null,
+          transactionTimeoutMs: 1,
+        });
+        assert(Number(producerId) > 4, `producer id ${producerId} was given out again`);
+        assertEquals(await client.append("golden", batchOf(["new"])), 300);
+      }
+      assert(broker.log.some((line) => /Took over \d+ topics/.test(line)), broker.log.join("\n"));
+      // From now on the metadata is the truth: it is not taken over again.
+      await broker.restart();
+      await using client = await TestClient.to(broker);
+      assertEquals(await readable(client, "golden"), [0, 301]);
+      assertEquals(broker.log.filter((line) => line.includes("Took over")).length, 1);
+      assertEquals(await endOffset(client, "golden"), 301);
+    });
+  });
+}
+
+Deno.test("settings of a topic reach its log: what was set at creation holds after a restart", async () => {
+  await using broker = await freePortBroker();
+  const tooLarge = batchOf(["x".repeat(500)]);
+  const refusedIn = async () => {
+    await using client = await TestClient.to(broker);
+    const answer = await client.send(produce, 9, produceTo("a", tooLarge.slice()));
+    return answer.responses[0].partitionResponses[0].errorCode;
+  };
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a", 1, { "max.message.bytes": "200" });
+  }
+  assertEquals(await refusedIn(), ErrorCode.MESSAGE_TOO_LARGE);
+  await broker.restart();
+  assertEquals(await refusedIn(), ErrorCode.MESSAGE_TOO_LARGE);
+});

@@ -32,7 +32,7 @@ export interface Peer {
   readonly remote: string;
   /** Called when the connection ends while a request waits. */
   onDisconnect: (() => void) | null;
-  /** Cuts the connection off; `reason` goes into the log. */
+  /** Cuts the connection off, once what was asked before is answered; `reason` goes into the log. */
   disconnect(reason: string): void;
 }
 
@@ -65,6 +65,9 @@ export class Connection implements Peer {
   private readonly pending: { answer: Answer | undefined }[] = [];
   private whenDrained: (() => void)[] = [];
   private closed = false;
+  private isDispatching = false;
+  /** A request that is being dispatched wants the connection to end. */
+  private isCutOff = false;
   /** Why the connection had to end, when something other than the client ended it. */
   private failure: string | null = null;
 
@@ -115,14 +118,17 @@ export class Connection implements Peer {
           taken = 0;
           const wait = this.handle(frame, held);
           if (wait) await wait;
-          if (this.closed) return this.failure;
+          if (this.isCutOff) await this.flushed();
+          if (this.isCutOff || this.closed) return this.failure;
         }
         this.startWriting();
       }
     } catch (error) {
-      if (error instanceof MalformedFrame) return error.message;
       // The client reset or the server closed the connection: nothing is left to say to it.
       if (isDisconnect(error)) return this.failure;
+      // A client that never hears of what was done for it does it again.
+      await this.flushed();
+      if (error instanceof MalformedFrame) return error.message;
       throw error;
     } finally {
       if (taken > 0) this.budget.give(taken);
@@ -158,15 +164,22 @@ export class Connection implements Peer {
       });
       return this.backpressure();
     }
-    return done.then(() => this.drained());
+    return done.then(() => this.drained(), (error) => {
+      // Nothing is waited for any more: this request keeps its place in front of all others.
+      this.close();
+      throw error;
+    });
   }
 
   private dispatch(frame: Uint8Array, heldBytes: number): Dispatched {
+    this.isDispatching = true;
     try {
       return this.dispatcher.handle(frame, this);
     } catch (error) {
       if (heldBytes > 0) this.budget.give(heldBytes);
       throw error;
+    } finally {
+      this.isDispatching = false;
     }
   }
 
@@ -210,6 +223,8 @@ export class Connection implements Peer {
   private startWriting(): void {
     if (this.isWriting || this.unsent.length === 0 || this.closed) return;
     this.isWriting = true;
+    // A request may have been held for longer than a connection may be idle.
+    this.lastActiveMs = this.monotonic();
     this.writing = this.write();
   }
 
@@ -259,7 +274,8 @@ export class Connection implements Peer {
 
   disconnect(reason: string): void {
     this.failure = reason;
-    this.close();
+    if (this.isDispatching) this.isCutOff = true;
+    else this.close();
   }
 
   /** Closes the socket and ends a waiting request. Safe to call twice. */

@@ -19,6 +19,8 @@ export abstract class EntryFile {
   private pending = new Uint8Array(0);
   private pendingCount = 0;
   private unsynced = false;
+  /** The file may be longer than what is stored in it. */
+  private untrimmed = false;
 
   protected constructor(readonly file: PooledFile, private readonly entryBytes: number) {}
 
@@ -46,12 +48,16 @@ export abstract class EntryFile {
     this.stored = -1;
   }
 
-  /** Makes the file when missing and forgets all entries. */
+  /**
+   * Makes the file when missing and forgets all entries. What is in it is overwritten, and cut off with the next
+   * {@link write}: most often the same entries come again, and cutting takes file systems a thousand times longer.
+   */
   protected resetEntries(): void {
-    this.file.create().truncate(0);
+    this.file.create();
     this.stored = 0;
     this.pendingCount = 0;
     this.unsynced = true;
+    this.untrimmed = true;
   }
 
   get isOpen(): boolean {
@@ -89,14 +95,16 @@ export abstract class EntryFile {
     return this.pending;
   }
 
-  /** Writes what waits. Throws `IoError`, and then keeps it. */
+  /** Writes what waits, and cuts off what a reset left. Throws `IoError`, and then keeps it. */
   write(): void {
-    if (this.pendingCount === 0) return;
-    const bytes = this.pending.subarray(0, this.pendingCount * this.entryBytes);
-    this.file.create().writeAt(bytes, this.stored * this.entryBytes);
-    this.stored += this.pendingCount;
-    this.pendingCount = 0;
-    this.unsynced = true;
+    if (this.pendingCount > 0) {
+      const bytes = this.pending.subarray(0, this.pendingCount * this.entryBytes);
+      this.file.create().writeAt(bytes, this.stored * this.entryBytes);
+      this.stored += this.pendingCount;
+      this.pendingCount = 0;
+      this.unsynced = true;
+    }
+    if (this.untrimmed) this.trim();
   }
 
   async sync(): Promise<void> {
@@ -154,6 +162,7 @@ export abstract class EntryFile {
   trim(): void {
     const handle = this.file.get();
     if (handle.size() !== this.stored * this.entryBytes) handle.truncate(this.stored * this.entryBytes);
+    this.untrimmed = false;
   }
 
   private readEntry(index: number): Uint8Array {

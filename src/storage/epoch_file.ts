@@ -16,10 +16,15 @@ export class EpochFile {
 
   constructor(private readonly segments: LogSegments) {}
 
-  /** Takes the epochs of a log that was opened; `changed` when the file says something else. */
-  open(epochs: LeaderEpochs, changed: boolean): void {
+  /**
+   * Takes the epochs of a log that was opened; `changed` when the file says something else, `unsynced` when nobody knows
+   * whether the file is on the device.
+   */
+  open(epochs: LeaderEpochs, changed: boolean, unsynced: boolean): void {
     this.epochs = epochs;
     this.dirty = changed;
+    // Without epochs there may be no file.
+    this.unsynced = unsynced && epochs.all.length > 0;
   }
 
   /** Notes the outcome of a change to {@link epochs}. */

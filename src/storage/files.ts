@@ -104,8 +104,8 @@ export function replaceFile(files: Files, path: string, content: Uint8Array | st
   const temporary = `${path}.tmp`;
   const handle = files.open(temporary, true);
   try {
-    handle.truncate(0);
     handle.writeAt(bytes, 0);
+    if (handle.size() > bytes.length) handle.truncate(bytes.length);
     if (sync) handle.syncNow();
   } finally {
     handle.close();

@@ -642,7 +642,7 @@ export class Log {
   private take(opened: OpenedLog): void {
     this.endOffset = Math.max(opened.endOffset, this.startOffset);
     this.flushedOffset = opened.flushedOffset;
-    this.epochFile.open(opened.epochs, opened.epochsChanged);
+    this.epochFile.open(opened.epochs, opened.epochsChanged, this.unopened?.how === "crashed");
     this.producers = opened.producers;
     this.snapshotOffset = this.segments.snapshots.latest ?? -1;
     this.unopened = null;

@@ -4,7 +4,7 @@
  */
 
 import { baseOffsetAt, leaderEpochAt, scanBatches } from "./batch_scan.ts";
-import { CorruptCheckpoint, readEpochs } from "./checkpoints.ts";
+import { CorruptCheckpoint, type EpochEntry, readEpochs } from "./checkpoints.ts";
 import { LeaderEpochs } from "./leader_epochs.ts";
 import type { LogConfig } from "./log_config.ts";
 import type { LogSegments } from "./log_segments.ts";
@@ -64,6 +64,7 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
 export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { segments } = i;
   const { epochs, changed } = loadEpochs(i);
+  const found = epochs.all;
   if (segments.active === undefined) {
     const endOffset = i.startOffset;
     const flushedOffset = Math.min(i.recoveryPoint, endOffset);
@@ -90,7 +91,13 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   segments.snapshots.removeAfter(nextOffset);
   const endOffset = Math.max(nextOffset, i.startOffset);
   epochs.truncateFromEnd(endOffset);
-  return { endOffset, flushedOffset, epochs, epochsChanged: true, producers };
+  // Writing the file again takes longer than all the rest of a log that is whole.
+  return { endOffset, flushedOffset, epochs, epochsChanged: changed || !same(found, epochs.all), producers };
+}
+
+function same(a: readonly EpochEntry[], b: readonly EpochEntry[]): boolean {
+  return a.length === b.length &&
+    a.every(({ epoch, startOffset }, i) => epoch === b[i].epoch && startOffset === b[i].startOffset);
 }
 
 /** The producers as of `offset`. Throws `IoError`. */

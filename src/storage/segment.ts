@@ -61,9 +61,11 @@ export class Segment {
 
   /** Makes the files of a new segment, replacing what an attempt that failed left. Throws `IoError`. */
   createFiles(): void {
-    this.log.create().truncate(0);
+    const log = this.log.create();
+    if (log.size() > 0) log.truncate(0);
     this.offsets.reset();
     this.times.reset();
+    this.trimIndexes();
     this.unsynced = true;
   }
 

@@ -71,11 +71,12 @@ async function start(
   const warn = (text: string) => log.warn("{text}", { text });
   warnOfFallbacks(warn);
 
+  const inFlightBytes = bound(config.get("queued.max.request.bytes"));
   const server = new Server({
     limits: connectionLimits(config),
     maxConnections: () => config.get("max.connections"),
     maxIdleMs: config.get("connections.max.idle.ms"),
-    budget: new MemoryBudget(bound(config.get("queued.max.request.bytes"))),
+    budget: new MemoryBudget(inFlightBytes),
     clock,
     onRefused: refusals(log),
     metrics: new Metrics(),
@@ -143,6 +144,8 @@ async function start(
     producerIds,
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
     held,
+    // As much again as requests may take: there is no setting of Kafka's, whose answers come from the page cache.
+    answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
   };
   server.start(new RequestDispatcher(registry, services, server.metrics));

@@ -23,6 +23,8 @@ export interface Services {
   readonly producerIds: ProducerIds;
   readonly fetchSessions: FetchSessions;
   readonly held: HeldRequests;
+  /** How many bytes of answers there is memory for, in view of those that clients have not taken yet. */
+  answerRoomBytes(): number;
   /** Makes `__consumer_offsets` where it does not exist yet; gives the error code for clients when it cannot. */
   ensureOffsetsTopic(): Promise<number>;
 }

@@ -27,6 +27,9 @@ const firstWithLeaderHints = 16;
 
 const READ_COMMITTED = 1;
 
+/** What a fetch may give although slow clients hold the memory: they must not bring the others to a halt. */
+const ALWAYS_BYTES = 64 * 1024;
+
 type TopicAnswer = FetchResponse["responses"][number];
 type PartitionAnswer = TopicAnswer["partitions"][number];
 
@@ -71,19 +74,27 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   }, services.clock.monotonic());
   if (session.errorCode !== ErrorCode.NONE) return { errorCode: session.errorCode, responses: [] };
 
-  const limits: Limits = {
-    version,
-    maxBytes: Math.min(request.maxBytes, services.config.get("fetch.max.bytes")),
-    readCommitted: request.isolationLevel === READ_COMMITTED,
-  };
+  const limits = limitsOf(request, context);
   // Nobody can be given more than the limit, so nobody waits for more.
   const minBytes = Math.min(request.minBytes, limits.maxBytes);
   const outcome = readAll(session.partitions, limits, context);
   const { urgent, bytesAvailable } = outcome;
   if (urgent || bytesAvailable >= minBytes || request.maxWaitMs <= 0) return respond(session, outcome);
   return hold(session.partitions, { minBytes, bytesAvailable, maxWaitMs: request.maxWaitMs }, context)
-    .then(() => respond(session, readAll(session.partitions, limits, context)));
+    .then(() => respond(session, readAll(session.partitions, limitsOf(request, context), context)));
 };
+
+function limitsOf(request: FetchRequest, { services, version }: RequestContext): Limits {
+  return {
+    version,
+    maxBytes: Math.min(
+      request.maxBytes,
+      services.config.get("fetch.max.bytes"),
+      Math.max(ALWAYS_BYTES, services.answerRoomBytes()),
+    ),
+    readCommitted: request.isolationLevel === READ_COMMITTED,
+  };
+}
 
 /** The partitions of the request, each with the topic's name and id as far as they are known. */
 function wantedPartitions(request: FetchRequest, { version, services }: RequestContext): FetchedPartition[] {

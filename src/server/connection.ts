@@ -44,6 +44,11 @@ export interface ConnectionLimits {
   readonly maxPipelined: number;
 }
 
+/** Bytes of answers that the clients of all connections have not taken yet. */
+export interface UnsentAnswers {
+  bytes: number;
+}
+
 /** Answers up to this size are copied together into one write. */
 const COALESCE_BYTES = 64 * 1024;
 
@@ -78,6 +83,7 @@ export class Connection implements Peer {
     private readonly limits: ConnectionLimits,
     private readonly budget: MemoryBudget,
     private readonly monotonic: () => number,
+    private readonly allUnsent: UnsentAnswers = { bytes: 0 },
   ) {
     const { hostname, port } = conn.remoteAddr;
     this.clientHost = `/${hostname}`;
@@ -213,7 +219,14 @@ export class Connection implements Peer {
   }
 
   private count(answer: Answer): void {
-    for (const chunk of answer ?? []) this.unsentBytes += chunk.length;
+    for (const chunk of answer ?? []) this.addUnsent(chunk.length);
+  }
+
+  private addUnsent(bytes: number): void {
+    // Closing has given back what there was, and nothing is sent any more.
+    if (this.closed) return;
+    this.unsentBytes += bytes;
+    this.allUnsent.bytes += bytes;
   }
 
   private enqueue(answer: Answer): void {
@@ -236,7 +249,7 @@ export class Connection implements Peer {
           sent += await this.conn.write(bytes.subarray(sent));
           this.lastActiveMs = this.monotonic();
         }
-        this.unsentBytes -= bytes.length;
+        this.addUnsent(-bytes.length);
       }
     } catch (error) {
       if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
@@ -281,6 +294,7 @@ export class Connection implements Peer {
   /** Closes the socket and ends a waiting request. Safe to call twice. */
   close(): void {
     if (this.closed) return;
+    this.addUnsent(-this.unsentBytes);
     this.closed = true;
     try {
       this.conn.close();

@@ -2,7 +2,7 @@
 import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { Connection, type ConnectionLimits, type Dispatcher } from "./connection.ts";
+import { Connection, type ConnectionLimits, type Dispatcher, type UnsentAnswers } from "./connection.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
 
 /** An address to bind, by the name of its listener. */
@@ -31,6 +31,7 @@ const SWEEP_EVERY_MS = 10_000;
 export class Server {
   private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
   private readonly connections = new Set<Connection>();
+  private readonly unsent: UnsentAnswers = { bytes: 0 };
   private readonly serving = new Set<Promise<void>>();
   private sweep: ReturnType<typeof setInterval> | undefined;
   private stopping = false;
@@ -43,6 +44,11 @@ export class Server {
 
   get connectionCount(): number {
     return this.connections.size;
+  }
+
+  /** Of answers that clients have not taken yet: memory that they hold. */
+  get unsentBytes(): number {
+    return this.unsent.bytes;
   }
 
   /**
@@ -113,6 +119,7 @@ export class Server {
       options.limits,
       options.budget,
       () => options.clock.monotonic(),
+      this.unsent,
     );
     this.connections.add(connection);
     options.metrics.connectionsOpened++;

@@ -2,10 +2,12 @@
 import { assertEquals } from "@std/assert/equals";
 import { Client } from "../../src/client/client.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
+import { encodeRequest } from "../../src/codec/framing.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
+import { concatChunks } from "../../src/codec/writer.ts";
 import { batchOf, produceTo } from "../differential/produce.ts";
 import { freePortBroker } from "../lib/broker.ts";
 
@@ -189,4 +191,34 @@ Deno.test("Fetch with the longest wait there is waits, and is woken", async () =
   assertEquals(await held, [["t", 0, ErrorCode.NONE, batchBytes]]);
   await client.close();
   await producer.close();
+});
+
+Deno.test("Fetch gives less while clients that do not read hold the memory for answers", async () => {
+  await using broker = await freePortBroker({ "queued.max.request.bytes": "20000000" });
+  const client = await connected(broker.port);
+  await create(client, "t");
+  const large = batchOf(["x".repeat(1_000_000)]);
+  const count = 30;
+  for (let i = 0; i < count; i++) await append(client, "t", large.slice());
+  const everything = { partitionMaxBytes: 100_000_000 };
+
+  const slow = await Deno.connect({ hostname: "127.0.0.1", port: broker.port });
+  await slow.write(concatChunks(encodeRequest(fetch, 4, { correlationId: 1, clientId: null }, {
+    maxWaitMs: 0,
+    minBytes: 1,
+    maxBytes: 100_000_000,
+    topics: [{
+      topic: "t",
+      topicId: ZERO_UUID,
+      partitions: [{ partition: 0, fetchOffset: 0, partitionMaxBytes: 100_000_000 }],
+    }],
+    forgottenTopicsData: [],
+  })));
+  // The first bytes say that the answer is on its way; more than the system's buffers is left.
+  await slow.read(new Uint8Array(4));
+
+  const [[, , errorCode, bytes]] = await read(client, [everything], { maxBytes: 100_000_000 });
+  assertEquals([errorCode, bytes], [ErrorCode.NONE, large.length], "one batch, so that the client goes on");
+  slow.close();
+  await client.close();
 });

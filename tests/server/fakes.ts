@@ -9,6 +9,7 @@ import {
   type Dispatched,
   type Dispatcher,
   type Peer,
+  type UnsentAnswers,
 } from "../../src/server/connection.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
 
@@ -228,8 +229,9 @@ export interface Served {
 
 /** A connection that is served, and all that is around it. */
 export function serveFake(
-  options: Partial<ConnectionLimits> & { budgetBytes?: number; budget?: MemoryBudget; now?: () => number } =
-    {},
+  options:
+    & Partial<ConnectionLimits>
+    & { budgetBytes?: number; budget?: MemoryBudget; now?: () => number; unsent?: UnsentAnswers } = {},
 ): Served {
   const { budgetBytes = 10_000_000, now = () => 0, ...limits } = options;
   const budget = options.budget ?? new MemoryBudget(budgetBytes);
@@ -241,6 +243,7 @@ export function serveFake(
     { maxFrameBytes: 1_000_000, maxUnsentBytes: 1000, maxPipelined: 4, ...limits },
     budget,
     now,
+    options.unsent,
   );
   let result: string | null | Error | "still open" = "still open";
   const ended = connection.serve().catch((error) => error as Error);

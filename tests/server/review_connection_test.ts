@@ -69,3 +69,27 @@ Deno.test("Connection is active when the answer of a long wait goes out", async 
   assertEquals([connection.handling, connection.lastActiveMs], [false, 1_000_000]);
   socket.takeWrite();
 });
+
+Deno.test("Connection counts its unsent answers into the sum of all, until they are sent or it ends", async () => {
+  const sum = { bytes: 0 };
+  const one = serveFake({ unsent: sum }), two = serveFake({ unsent: sum });
+  for (const { socket } of [one, two]) {
+    socket.holdsWrites = true;
+    socket.feed(joined([frame("now abcd"), frame("produce a"), frame("now efg")]));
+  }
+  await turn();
+  assertEquals(sum.bytes, 14, "what waits behind another request is memory too");
+  one.dispatcher.answer("a");
+  await turn();
+  one.socket.takeWrite();
+  await turn();
+  assertEquals(sum.bytes, 11);
+  one.socket.takeWrite();
+  await turn();
+  assertEquals(sum.bytes, 7);
+  two.connection.close();
+  assertEquals(sum.bytes, 0);
+  two.dispatcher.answer("a");
+  await two.ended;
+  assertEquals(sum.bytes, 0);
+});

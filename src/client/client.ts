@@ -45,7 +45,11 @@ export class Client {
   }
 
   /** Sends one request and gives its response. Throws {@link Disconnected} or {@link MalformedFrame}. */
-  async send<A extends Api>(api: A, version: number, request: EncodableRequestOf<A>): Promise<DecodedResponseOf<A>> {
+  async send<A extends Api>(
+    api: A,
+    version: number,
+    request: EncodableRequestOf<A>,
+  ): Promise<DecodedResponseOf<A>> {
     const correlationId = this.nextCorrelationId++;
     const frame = await this.roundTrip(
       correlationId,
@@ -61,7 +65,9 @@ export class Client {
   /** Sends a request that gets no response (Produce with acks=0). */
   async sendOnly<A extends Api>(api: A, version: number, request: EncodableRequestOf<A>): Promise<void> {
     const correlationId = this.nextCorrelationId++;
-    await this.write(concatChunks(encodeRequest(api, version, { correlationId, clientId: this.clientId }, request)));
+    await this.write(
+      concatChunks(encodeRequest(api, version, { correlationId, clientId: this.clientId }, request)),
+    );
   }
 
   /** Sends bytes as they are, size included, and gives the frame that answers `correlationId`, without its size. */
@@ -70,7 +76,7 @@ export class Client {
     const answered = new Promise<Uint8Array>((resolve, reject) =>
       this.waiting.set(correlationId, { resolve, reject })
     );
-    this.write(bytes).catch((error) => this.end(error));
+    this.write(bytes).catch((error) => this.closeOnce(error));
     return answered;
   }
 
@@ -99,12 +105,16 @@ export class Client {
       for (;;) {
         if (!await this.fill(size)) break;
         const length = new DataView(size.buffer).getInt32(0);
-        if (length < 4 || length > MAX_RESPONSE_BYTES) throw new MalformedFrame(`response of ${length} bytes`);
+        if (length < 4 || length > MAX_RESPONSE_BYTES) {
+          throw new MalformedFrame(`response of ${length} bytes`);
+        }
         const frame = new Uint8Array(length);
         if (!await this.fill(frame)) break;
         const correlationId = new DataView(frame.buffer).getInt32(0);
         const waiting = this.waiting.get(correlationId);
-        if (waiting === undefined) throw new MalformedFrame(`response to ${correlationId}, which was not asked`);
+        if (waiting === undefined) {
+          throw new MalformedFrame(`response to ${correlationId}, which was not asked`);
+        }
         this.waiting.delete(correlationId);
         waiting.resolve(frame);
       }

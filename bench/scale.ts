@@ -2,14 +2,15 @@
  * What many topics, groups and connections cost one broker: time to make them, memory and CPU while they idle, and the
  * start with all of them. In steps of ten, so that what one more of each costs can be told.
  *
- *     deno run -A bench/scale.ts [STEP…]      steps: everything partitions (default: both)
+ *     deno run -A bench/scale.ts [STEP…]      steps: everything partitions costs soak (default: all)
  *
  * Fails when any request does. PORT is the port, 21600 if not set.
  */
 import { join } from "node:path";
 import { Client } from "../src/client/client.ts";
-import { buildBatch } from "../src/codec/batch.ts";
+import { batchesIn, buildBatch } from "../src/codec/batch.ts";
 import { createTopics } from "../src/codec/messages/create_topics.ts";
+import { fetch } from "../src/codec/messages/fetch.ts";
 import { heartbeat } from "../src/codec/messages/heartbeat.ts";
 import { joinGroup } from "../src/codec/messages/join_group.ts";
 import { metadata } from "../src/codec/messages/metadata.ts";
@@ -260,7 +261,161 @@ async function manyPartitions(dataDir: string): Promise<void> {
   await broker.stop();
 }
 
-const steps: Record<string, (dataDir: string) => Promise<void>> = { everything, partitions: manyPartitions };
+/** What one more connection and one more group cost, in steps large enough to stand out from the collector's moods. */
+async function costs(dataDir: string): Promise<void> {
+  Deno.env.set("TRACKWAY_GROUP_INITIAL_REBALANCE_DELAY_MS", "0");
+  const broker = await kind.start(port, dataDir);
+  const admin = await connect();
+  await makeTopics(admin, "few", 10);
+  await new Member(admin, "first").join();
+  let before = await idle("one group", broker);
+  const clients: Client[] = [];
+  const steps: [what: string, counts: number[], make: (count: number) => Promise<void>][] = [
+    ["connections", [300, 3000], async (count) => {
+      for (let i = 0; i < count; i++) {
+        const client = await connect();
+        clients.push(client);
+        await allMetadata(client);
+      }
+    }],
+    ["groups of 1 member with a commit", [1000, 10_000], async (count) => {
+      const numbers = Array.from({ length: count }, (_, i) => i);
+      await Promise.all(
+        clients.slice(0, 50).map(async (client) => {
+          for (let i = numbers.pop(); i !== undefined; i = numbers.pop()) {
+            const member = new Member(client, `group-${count}-${i}`);
+            await member.join();
+            await member.commit("few-1", i);
+          }
+        }),
+      );
+    }],
+  ];
+  for (const [what, counts, make] of steps) {
+    for (const count of counts) {
+      await timed(`${count} ${what} made`, () => make(count));
+      const after = await idle(`${count} more`, broker);
+      report(`  resident memory`, per(after - before, count));
+      before = after;
+    }
+  }
+  await Promise.all([...clients, admin].map((client) => client.close()));
+  await idle("all connections closed", broker);
+  await broker.stop();
+}
+
+const SOAK_MS = 180_000;
+const SAMPLE_MS = 20_000;
+/** How much more memory and how many more files the second half of a soak may need than the first. */
+const LEVEL = 1.15;
+
+/** A steady load for some minutes, with rolling, retention and commits: what it needs has to stay level. */
+async function soak(dataDir: string): Promise<void> {
+  Deno.env.set("TRACKWAY_LOG_RETENTION_CHECK_INTERVAL_MS", "5000");
+  const broker = await kind.start(port, dataDir);
+  const [admin, producing, consuming, committing] = await Promise.all(Array.from({ length: 4 }, connect));
+  const topic = "steady";
+  const settings = {
+    "internal.segment.bytes": 4_000_000,
+    "retention.bytes": 20_000_000,
+    "file.delete.delay.ms": 5000,
+  };
+  const { topics } = await admin.send(createTopics, 4, {
+    topics: [{
+      name: topic,
+      numPartitions: 4,
+      replicationFactor: 1,
+      assignments: [],
+      configs: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
+    }],
+  });
+  must("CreateTopics", topics[0].errorCode);
+  const value = crypto.getRandomValues(new Uint8Array(1000));
+  let sent = 0, received = 0, commits = 0;
+  const end = performance.now() + SOAK_MS;
+  const every = async (ms: number, work: () => Promise<void>) => {
+    for (let next = performance.now(); next < end; next += ms) {
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, next - performance.now())));
+      await work();
+    }
+  };
+  const member = new Member(committing, "steady-readers");
+  await member.join();
+  await Promise.all([
+    every(10, async () => {
+      const records = buildBatch(
+        Array.from({ length: 20 }, () => ({ timestamp: Date.now(), key: null, value })),
+      );
+      const partitionData = [{ index: sent / 20 % 4, records }];
+      const { responses } = await producing.send(produce, 9, {
+        acks: -1,
+        timeoutMs: 30_000,
+        topicData: [{ name: topic, topicId: ZERO_UUID, partitionData }],
+      });
+      must("Produce", responses[0].partitionResponses[0].errorCode);
+      sent += 20;
+    }),
+    ...[0, 1, 2, 3].map(async (partition) => {
+      const client = partition === 0 ? consuming : await connect();
+      for (let offset = 0; performance.now() < end;) {
+        const { responses } = await client.send(fetch, 11, {
+          maxWaitMs: 500,
+          minBytes: 1,
+          topics: [{
+            topic,
+            topicId: ZERO_UUID,
+            partitions: [{ partition, fetchOffset: offset, partitionMaxBytes: 1_000_000 }],
+          }],
+          forgottenTopicsData: [],
+        });
+        const [answer] = responses[0].partitions;
+        must("Fetch", answer.errorCode);
+        for (const batch of batchesIn(answer.records ?? new Uint8Array(0))) {
+          received += batch.recordCount;
+          offset = batch.baseOffset + batch.recordCount;
+        }
+      }
+      if (partition !== 0) await client.close();
+    }),
+    every(20, () => member.commit(topic, commits++)),
+    every(3000, () => member.heartbeat()),
+    every(100, async () => {
+      const client = await connect();
+      await allMetadata(client);
+      await client.close();
+    }),
+    sampled(broker.pid, end, () => `${sent} sent, ${received} received, ${commits} commits`),
+  ]);
+  await Promise.all([admin, producing, consuming, committing].map((client) => client.close()));
+  await idle("after the load", broker);
+  await timed("an orderly stop", () => broker.stop());
+}
+
+/** Prints memory and handles now and then; throws at the end when they have risen from the first half to the second. */
+async function sampled(pid: number, end: number, progress: () => string): Promise<void> {
+  const resident: number[] = [], handles: number[] = [];
+  while (performance.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
+    resident.push(residentBytes(pid));
+    handles.push([...Deno.readDirSync(`/proc/${pid}/fd`)].length);
+    report(`  ${megabytes(resident.at(-1)!)}, ${handles.at(-1)} handles`, progress());
+  }
+  for (const [what, values] of [["memory", resident], ["open files", handles]] as const) {
+    // The first sample is of a broker that is still growing into its load.
+    const half = Math.ceil((values.length + 1) / 2);
+    const [before, after] = [values.slice(1, half), values.slice(half)].map((part) => Math.max(...part));
+    if (after > before * LEVEL) {
+      throw new Error(`${what} rose from ${before} to ${after} under a steady load`);
+    }
+  }
+}
+
+const steps: Record<string, (dataDir: string) => Promise<void>> = {
+  everything,
+  partitions: manyPartitions,
+  costs,
+  soak,
+};
 const wanted = Deno.args.length > 0 ? Deno.args : Object.keys(steps);
 for (const name of wanted) {
   if (steps[name] === undefined) {

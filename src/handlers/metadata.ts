@@ -13,11 +13,16 @@ import type { Handler, RequestContext } from "./context.ts";
 
 /** Version 0 has no null: an empty list asks for all topics. */
 const firstWithEmptyList = 1;
-/** From this version a topic may be asked for by id. */
-const firstWithTopicIds = 10;
+/** From this version a topic may be asked for by id; requests have the field from version 10 on, answers no way to use it. */
+const firstWithTopicIds = 12;
 
 export const metadataHandler: Handler<typeof metadata> = async (request, context) => {
   const { services, version, listenerName } = context;
+  if (
+    version < firstWithTopicIds && request.topics?.some((t) => t.name === null || t.topicId !== ZERO_UUID)
+  ) {
+    return refuseIds(request.topics);
+  }
   const topics = await findTopics(request, context);
   const topicAuthorizedOperations = request.includeTopicAuthorizedOperations
     ? topicOperations
@@ -40,6 +45,19 @@ export const metadataHandler: Handler<typeof metadata> = async (request, context
   };
 };
 
+/** What Kafka answers to ids in the versions that only seem to have them. */
+function refuseIds(topics: NonNullable<MetadataRequest["topics"]>) {
+  return {
+    errorCode: ErrorCode.INVALID_REQUEST,
+    brokers: [],
+    topics: topics.map(({ name, topicId }) => ({
+      ...absent(name ?? "", topicId, ErrorCode.INVALID_REQUEST),
+      topicAuthorizedOperations: operationsOmitted,
+    })),
+    clusterAuthorizedOperations: operationsOmitted,
+  };
+}
+
 interface Missing {
   errorCode: number;
   name: string | null;
@@ -58,7 +76,7 @@ async function findTopics(request: MetadataRequest, context: RequestContext) {
   const missing: Missing[] = [], unknownIds: Missing[] = [];
   const wanted = new Set<string>();
   for (const { name, topicId } of request.topics!) {
-    if (context.version >= firstWithTopicIds && topicId !== ZERO_UUID) {
+    if (topicId !== ZERO_UUID) {
       const topic = cluster.image.topicsById.get(topicId);
       if (topic !== undefined) found.set(topic.name, topic);
       else unknownIds.push(absent(null, topicId, ErrorCode.UNKNOWN_TOPIC_ID));

@@ -116,7 +116,11 @@ export class Connection implements Peer {
           taken = large;
         }
         const bytes = await this.conn.read(this.cutter.space());
-        if (bytes === null) return this.failure;
+        if (bytes === null) {
+          // It may have closed its own side only, as `nc` does, and be waiting for what it asked.
+          await this.flushed();
+          return this.failure;
+        }
         this.lastActiveMs = this.monotonic();
         this.cutter.filled(bytes);
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {

@@ -41,7 +41,9 @@ export class FrameCutter {
     const size = chunk[start] << 24 | chunk[start + 1] << 16 | chunk[start + 2] << 8 | chunk[start + 3];
     if (size < 0 || size > this.maxFrameBytes) {
       throw new MalformedFrame(
-        `frame size ${size} is not between 0 and socket.request.max.bytes (${this.maxFrameBytes})`,
+        `frame size ${size} is not between 0 and socket.request.max.bytes (${this.maxFrameBytes})${
+          stranger(size)
+        }`,
       );
     }
     return size;
@@ -88,3 +90,12 @@ export class FrameCutter {
     this.chunk = chunk;
   }
 }
+
+/** Whose protocol the first four bytes of a connection belong to: the two that lose their way most often. */
+function stranger(size: number): string {
+  if (size >>> 16 === 0x1603) return ": a TLS client?";
+  return HTTP_METHODS.has(size) ? ": an HTTP client?" : "";
+}
+
+/** GET, HEAD, POST, PUT, as a size. */
+const HTTP_METHODS: ReadonlySet<number> = new Set([0x47455420, 0x48454144, 0x504f5354, 0x50555420]);

@@ -6,41 +6,56 @@ import type { Handler, RequestContext } from "./context.ts";
 /** The first version that names topics by id. */
 const firstWithTopicIds = 10;
 
+/** Longer than any offset can be kept; a time this far away is still a number that can be counted with. */
+const MAX_RETENTION_MS = 2 ** 52;
+
 type AskedTopic = OffsetCommitRequest["topics"][number];
+type AskedPartition = AskedTopic["partitions"][number];
 
 export const offsetCommitHandler: Handler<typeof offsetCommit> = async (request, context) => {
-  const topics = request.topics.map((asked) => ({ asked, topic: findTopic(asked, context) }));
-  const exists = (topic: { partitions: readonly unknown[] } | undefined, index: number) =>
-    topic !== undefined && topic.partitions[index] !== undefined;
-  const committable = topics.map(({ asked, topic }) => ({
+  const topics = request.topics.map((asked) => {
+    const topic = findTopic(asked, context);
+    const problems = asked.partitions.map((p) => problemOf(topic, p, context.version));
+    return { asked, topic, problems };
+  });
+  const committable = topics.map(({ asked, topic, problems }) => ({
     name: topic?.name ?? "",
     topicId: topic?.topicId ?? asked.topicId,
-    partitions: asked.partitions.filter((p) => exists(topic, p.partitionIndex)).map((p) => ({
+    partitions: asked.partitions.filter((_, i) => problems[i] === ErrorCode.NONE).map((p) => ({
       ...p,
       committedOffset: Number(p.committedOffset),
-      commitTimestamp: Number(p.commitTimestamp),
+      commitTimestamp: Math.min(Number(p.commitTimestamp), MAX_RETENTION_MS),
     })),
   })).filter((topic) => topic.partitions.length > 0);
   const reply = committable.length === 0 ? { topics: [] } : await context.services.groups.commitOffsets({
     ...request,
-    retentionTimeMs: Number(request.retentionTimeMs),
+    retentionTimeMs: Math.min(Number(request.retentionTimeMs), MAX_RETENTION_MS),
     topics: committable,
     apiVersion: context.version,
   });
   const answered = reply.topics.values();
   return {
-    topics: topics.map(({ asked, topic }) => {
-      const errorCode: number = topic === undefined && context.version >= firstWithTopicIds
-        ? ErrorCode.UNKNOWN_TOPIC_ID
-        : ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
-      const lost = asked.partitions.filter((p) => !exists(topic, p.partitionIndex));
-      const partitions = lost.map(({ partitionIndex }) => ({ partitionIndex, errorCode }));
-      // What does not exist comes first, as in Kafka.
-      if (lost.length < asked.partitions.length) partitions.push(...answered.next().value!.partitions);
+    topics: topics.map(({ asked, problems }) => {
+      // What cannot be stored comes first, as in Kafka.
+      const partitions = asked.partitions.flatMap(({ partitionIndex }, i) =>
+        problems[i] === ErrorCode.NONE ? [] : [{ partitionIndex, errorCode: problems[i] }]
+      );
+      if (partitions.length < asked.partitions.length) partitions.push(...answered.next().value!.partitions);
       return { name: asked.name, topicId: asked.topicId, partitions };
     }),
   };
 };
+
+/** Why an offset cannot be stored, before the group is even asked; NONE when it can. */
+function problemOf(topic: ReturnType<typeof findTopic>, asked: AskedPartition, version: number): number {
+  if (topic === undefined) {
+    return version >= firstWithTopicIds ? ErrorCode.UNKNOWN_TOPIC_ID : ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+  }
+  if (topic.partitions[asked.partitionIndex] === undefined) return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+  // No log gets so far, so no consumer does. Kafka would store it.
+  if (!Number.isSafeInteger(Number(asked.committedOffset))) return ErrorCode.INVALID_COMMIT_OFFSET_SIZE;
+  return ErrorCode.NONE;
+}
 
 function findTopic(asked: AskedTopic, { services, version }: RequestContext) {
   const { image } = services.cluster;

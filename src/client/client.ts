@@ -2,6 +2,7 @@
  * A small client over the codec: one connection, requests by declaration. For the command line, the console,
  * followers and tests; it does not retry and does not look at metadata.
  */
+import { assert } from "../base/assert.ts";
 import { encodeRequest, responseHeaderVersion } from "../codec/framing.ts";
 import { responseHeader } from "../codec/headers.ts";
 import { MalformedFrame } from "../codec/malformed.ts";
@@ -70,9 +71,13 @@ export class Client {
     );
   }
 
-  /** Sends bytes as they are, size included, and gives the frame that answers `correlationId`, without its size. */
+  /**
+   * Sends bytes as they are, size included, and gives the frame that answers `correlationId`, without its size. The id
+   * must not be one that waits; {@link send} counts up from 1.
+   */
   roundTrip(correlationId: number, bytes: Uint8Array): Promise<Uint8Array> {
     if (this.ended) return Promise.reject(this.ended);
+    assert(!this.waiting.has(correlationId), `correlation id ${correlationId} is in use`);
     const answered = new Promise<Uint8Array>((resolve, reject) =>
       this.waiting.set(correlationId, { resolve, reject })
     );
@@ -80,10 +85,13 @@ export class Client {
     return answered;
   }
 
-  /** Writes bytes as they are, after what was written before. */
+  /** Writes bytes as they are, after what was written before. Throws {@link Disconnected}. */
   write(bytes: Uint8Array): Promise<void> {
     const written = this.writing.then(async () => {
+      if (this.ended) throw this.ended;
       for (let sent = 0; sent < bytes.length;) sent += await this.conn.write(bytes.subarray(sent));
+    }).catch((error) => {
+      throw this.ended ?? asDisconnected(error);
     });
     // One failure is told to its own caller; the next write finds out for itself.
     this.writing = written.catch(() => undefined);
@@ -136,7 +144,7 @@ export class Client {
 
   private closeOnce(reason: Error): void {
     if (this.ended !== null) return;
-    this.end(reason instanceof MalformedFrame ? reason : new Disconnected(reason.message));
+    this.end(reason instanceof MalformedFrame ? reason : asDisconnected(reason));
     this.conn.close();
   }
 
@@ -145,4 +153,9 @@ export class Client {
     for (const waiting of this.waiting.values()) waiting.reject(this.ended);
     this.waiting.clear();
   }
+}
+
+/** Whatever the socket says, those who wait hear that the connection is gone. */
+function asDisconnected(error: Error): Disconnected {
+  return error instanceof Disconnected ? error : new Disconnected(error.message, { cause: error });
 }

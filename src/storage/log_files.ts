@@ -9,6 +9,7 @@ import { type HandlePool, type Place, PooledFile } from "./handles.ts";
 import {
   CLEANED_SUFFIX,
   DELETED_SUFFIX,
+  LEADER_EPOCH_FILE,
   LOG_SUFFIX,
   offsetOfName,
   SNAPSHOT_SUFFIX,
@@ -21,6 +22,8 @@ export interface LogFiles {
   segments: Segment[];
   /** Offsets of producer snapshots, ascending. */
   snapshots: number[];
+  /** Whether there is a file of leader epochs. */
+  hasEpochs: boolean;
 }
 
 /** Reads the directory and clears it of left-overs. Throws `IoError`. */
@@ -51,7 +54,7 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
   }
   segments.sort((a, b) => a.baseOffset - b.baseOffset);
   snapshots.sort((a, b) => a - b);
-  return { segments, snapshots };
+  return { segments, snapshots, hasEpochs: names.includes(LEADER_EPOCH_FILE) };
 }
 
 function isLeftOver(name: string): boolean {

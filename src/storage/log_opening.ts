@@ -133,7 +133,9 @@ function loadEpochs(i: OpeningInput): { epochs: LeaderEpochs; changed: boolean }
   let epochs: LeaderEpochs;
   let changed = false;
   try {
-    epochs = new LeaderEpochs(readEpochs(segments.files, segments.pathOf(LEADER_EPOCH_FILE)));
+    epochs = new LeaderEpochs(
+      segments.hadEpochs ? readEpochs(segments.files, segments.pathOf(LEADER_EPOCH_FILE)) : [],
+    );
   } catch (error) {
     if (!(error instanceof CorruptCheckpoint)) throw error;
     i.onWarning(`${i.name}: ${error.message}; reading the epochs from the batches`);

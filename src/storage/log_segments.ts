@@ -21,6 +21,8 @@ export class LogSegments {
   snapshots: Snapshots;
   /** Names were added or removed since the directory was last synced. */
   directoryUnsynced = false;
+  /** There was a file of leader epochs when the directory was read. Looking for one that is missing costs a lot. */
+  hadEpochs = false;
   /** The partition was deleted. */
   gone = false;
   private trash: Trash[] = [];
@@ -37,8 +39,9 @@ export class LogSegments {
   /** Reads the directory, forgetting what was known before. */
   load(): void {
     this.closeAll();
-    const { segments, snapshots } = loadLogFiles(this.files, this.pool, this.place);
+    const { segments, snapshots, hasEpochs } = loadLogFiles(this.files, this.pool, this.place);
     this.list = segments;
+    this.hadEpochs = hasEpochs;
     this.snapshots = new Snapshots(this.files, this.place, snapshots);
   }
 

@@ -16,6 +16,7 @@ import { Consumer } from "./consumers.ts";
 import { checkAcknowledged, checkOrder, checkSeen, checkTimes, readWhole } from "./ledger.ts";
 import { IdempotentProducer, PlainProducer } from "./producers.ts";
 import { connect, createTopic, topicIds } from "./requests.ts";
+import { TopicChurn } from "./topic_churn.ts";
 import { Progress, Target } from "./target.ts";
 
 const TOPIC = "orders";
@@ -39,6 +40,7 @@ class Course {
   private readonly consumers: Consumer[] = [];
   private readonly running: Promise<void>[] = [];
   private readonly failed = Promise.withResolvers<never>();
+  private churn: TopicChurn | null = null;
   private topicId = "";
   private warningsAtStart = 0;
   broker: BrokerProcess | null = null;
@@ -75,8 +77,9 @@ class Course {
         }),
       );
     }
+    this.churn = new TopicChurn(options("", []));
     this.target.up(this.broker.port);
-    for (const client of [...this.producers, ...this.consumers]) this.set(client);
+    for (const client of [...this.producers, ...this.consumers, this.churn]) this.set(client);
   }
 
   private set(client: { run(): Promise<void> }): void {
@@ -161,6 +164,10 @@ class Course {
       assert(segments > 2, `partition ${partition} has ${segments} segments: nothing was rolled`);
     }
     await client.close();
+    const churned = [...Deno.readDirSync(this.dataDir)].map(({ name }) => name).filter((name) =>
+      /^churn-.-\d$/.test(name)
+    );
+    assertEquals(churned.sort(), this.churn!.directories.sort(), "directories of topics that came and went");
   }
 
   /** What `promise` gives, unless a client fails first. */

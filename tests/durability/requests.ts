@@ -3,6 +3,7 @@ import { Client } from "../../src/client/client.ts";
 import { batchesIn, type BatchView, checkBatch } from "../../src/codec/batch.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
+import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
 import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
@@ -67,6 +68,15 @@ export async function createTopic(
   });
   must(`CreateTopics of ${name}`, topic.errorCode, topic.errorMessage);
   return topic.topicId;
+}
+
+export async function deleteTopic(client: Client, name: string): Promise<void> {
+  const { responses: [topic] } = await client.send(deleteTopics, 5, {
+    topics: [],
+    topicNames: [name],
+    timeoutMs: 30_000,
+  });
+  must(`DeleteTopics of ${name}`, topic.errorCode, topic.errorMessage);
 }
 
 /** Topic ids by name, of every topic that the broker has. */

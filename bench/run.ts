@@ -65,6 +65,13 @@ for (const [i, kind] of kinds.entries()) {
 }
 let serial = 0;
 
+// Kafka's script puts its broker into a session of its own, which an interrupt from the terminal does not reach.
+let interrupted = false;
+Deno.addSignalListener("SIGINT", () => {
+  interrupted = true;
+  void stopAll();
+});
+
 const loadAverages: Record<string, number> = {};
 const skipped: Record<string, string> = {};
 const results: Result[] = [];
@@ -75,10 +82,15 @@ try {
     await runScenario(scenario);
   }
   loadAverages["at the end"] = Deno.loadavg()[0];
+} catch (error) {
+  // Clients of a broker that was stopped under them complain, and are right.
+  if (!interrupted) throw error;
 } finally {
   await stopAll();
   await Deno.remove(root, { recursive: true });
 }
+
+if (interrupted) Deno.exit(130);
 
 const report: Report = {
   date: new Date().toISOString(),

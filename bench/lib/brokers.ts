@@ -3,6 +3,7 @@
  * or from a home of one's own. Each writes to a directory of its own and is asked for ApiVersions until it answers.
  */
 import { join } from "node:path";
+import { exists } from "./paths.ts";
 import { processStat, uptimeSeconds } from "./process_stats.ts";
 
 /** A broker that answers. */
@@ -101,11 +102,7 @@ function kafkaHome(home: string): BrokerKind {
       const properties = join(directory, "server.properties");
       await Deno.mkdir(directory, { recursive: true });
       await Deno.writeTextFile(properties, kafkaProperties(port, join(directory, "log")));
-      const id = await toolOutput(join(home, "bin/kafka-storage.sh"), ["random-uuid"]);
-      await toolOutput(join(home, "bin/kafka-storage.sh"), [
-        ...["format", "--standalone", "--ignore-formatted"],
-        ...["--cluster-id", id.trim(), "--config", properties],
-      ]);
+      await formatOnce(home, directory, properties);
       return spawned(
         [join(home, "bin/kafka-server-start.sh"), properties],
         { env: kafkaEnvironment() },
@@ -114,6 +111,14 @@ function kafkaHome(home: string): BrokerKind {
       );
     },
   };
+}
+
+async function formatOnce(home: string, directory: string, properties: string): Promise<void> {
+  if (await exists(join(directory, "log/meta.properties"))) return;
+  const storage = join(home, "bin/kafka-storage.sh");
+  const id = await toolOutput(storage, ["random-uuid"]);
+  const format = ["format", "--standalone", "--cluster-id", id.trim(), "--config", properties];
+  await toolOutput(storage, format);
 }
 
 async function toolOutput(program: string, args: string[]): Promise<string> {
@@ -160,7 +165,12 @@ async function spawned(
   }).spawn();
   let exit: Deno.CommandStatus | null = null;
   const status = child.status.then((ended) => exit = ended);
-  await firstAnswer(port, () => exit && `it ended with ${exit.code}:\n${Deno.readTextFileSync(logFile)}`);
+  try {
+    await firstAnswer(port, () => exit && `it ended with ${exit.code}:\n${Deno.readTextFileSync(logFile)}`);
+  } catch (error) {
+    if (exit === null) child.kill("SIGKILL");
+    throw error;
+  }
   const startMs = performance.now() - before;
   return {
     pid: child.pid,

@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { VALUE_BYTES } from "./frames.ts";
+import { exists } from "./paths.ts";
 
 /** What a client moved. */
 export interface Moved {
@@ -27,7 +28,7 @@ export async function librdkafka(
   topic: string,
 ): Promise<ClientTurns | string> {
   const python = Deno.env.get("BENCH_PYTHON") ?? join(checkout, ".cache/clients/python/bin/python");
-  if (!await isFile(python)) return `no ${python}: run deno task test:clients once, or set BENCH_PYTHON`;
+  if (!await exists(python)) return `no ${python}: run deno task test:clients once, or set BENCH_PYTHON`;
   const script = join(import.meta.dirname!, "librdkafka.py");
   const turn = (verb: string) => async () => {
     const said = await output(python, [
@@ -47,7 +48,7 @@ export async function javaClients(
 ): Promise<ClientTurns | string> {
   const home = Deno.env.get("KAFKA_HOME");
   const script = Deno.env.get("KAFKA_BASELINE") ?? join(checkout, "../shared/tools/kafka-baseline.sh");
-  if (!home && !await isFile(script)) return "neither KAFKA_HOME nor KAFKA_BASELINE is there";
+  if (!home && !await exists(script)) return "neither KAFKA_HOME nor KAFKA_BASELINE is there";
   const tool = (name: string, className: string, args: string[]) =>
     home ? output(join(home, "bin", name), args) : output(script, ["tool", className, ...args]);
   const bootstrap = `127.0.0.1:${port}`;
@@ -84,15 +85,6 @@ export function consumerMoved(said: string): Moved {
   if (header < 0 || row === undefined) throw new Error(`ConsumerPerformance gave no table:\n${said}`);
   const value = (name: string) => Number(row[lines[header].indexOf(name)]);
   return { bytes: value("data.consumed.in.MB") * 1024 * 1024, seconds: value("fetch.time.ms") / 1000 };
-}
-
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await Deno.stat(path)).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
 
 async function output(program: string, args: string[]): Promise<string> {

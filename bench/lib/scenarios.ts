@@ -200,7 +200,7 @@ function realClient(
   return {
     name,
     about,
-    maxRounds: 2,
+    maxRounds: 3,
     warmUps: 0,
     metrics: [
       { ...cpuPerGigabyte(0.4), name: "broker CPU per GB produced" },

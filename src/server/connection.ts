@@ -49,6 +49,11 @@ export interface UnsentAnswers {
   bytes: number;
 }
 
+/** A frame that memory was taken for comes at least this fast, or it is not coming: below that no network is. */
+const SLOWEST_BYTES_PER_MS = 10;
+/** Any network may stand still for so long. */
+const STALL_MS = 10_000;
+
 /** Answers up to this size are copied together into one write. */
 const COALESCE_BYTES = 64 * 1024;
 
@@ -70,6 +75,10 @@ export class Connection implements Peer {
   private readonly pending: { answer: Answer | undefined }[] = [];
   private whenDrained: (() => void)[] = [];
   private closed = false;
+  /** When memory was taken for the frame that is being read; null when none was. */
+  private takenAtMs: number | null = null;
+  /** Not read, because there is no memory for the frame that has begun. */
+  private waitsForMemory = false;
   private isDispatching = false;
   /** A request that is being dispatched wants the connection to end. */
   private isCutOff = false;
@@ -92,14 +101,21 @@ export class Connection implements Peer {
     this.lastActiveMs = monotonic();
   }
 
-  /** Whether a request has no answer yet. */
+  /** Whether a request has no answer yet, or no room: the client cannot do anything about it. */
   get handling(): boolean {
-    return this.pending.length > 0;
+    return this.pending.length > 0 || this.waitsForMemory;
   }
 
   /** Whether a request is being handled or an answer is being sent. */
   get busy(): boolean {
     return this.pending.length > 0 || this.unsent.length > 0 || this.isWriting;
+  }
+
+  /** Whether memory was taken for a frame that does not come. */
+  isStalled(now: number): boolean {
+    if (this.takenAtMs === null) return false;
+    const waitedMs = now - this.takenAtMs;
+    return waitedMs > STALL_MS && this.cutter.heldBytes < waitedMs * SLOWEST_BYTES_PER_MS;
   }
 
   /**
@@ -112,8 +128,11 @@ export class Connection implements Peer {
       for (;;) {
         const large = this.cutter.missingBytes();
         if (large > 0 && taken === 0) {
+          this.waitsForMemory = true;
           await this.budget.take(large);
+          this.waitsForMemory = false;
           taken = large;
+          this.takenAtMs = this.lastActiveMs = this.monotonic();
         }
         const bytes = await this.conn.read(this.cutter.space());
         if (bytes === null) {
@@ -126,6 +145,7 @@ export class Connection implements Peer {
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
           const held = taken;
           taken = 0;
+          this.takenAtMs = null;
           const wait = this.handle(frame, held);
           if (wait) await wait;
           if (this.isCutOff) await this.flushed();

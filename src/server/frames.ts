@@ -17,9 +17,9 @@ export class FrameCutter {
 
   constructor(private readonly maxFrameBytes: number) {}
 
-  /** Whether bytes of an incomplete frame are held. */
-  get inFrame(): boolean {
-    return this.end > this.start;
+  /** How many bytes are held of frames that were not given yet. */
+  get heldBytes(): number {
+    return this.end - this.start;
   }
 
   /**

@@ -14,6 +14,11 @@ export class MemoryBudget {
     return this.used;
   }
 
+  /** Whether somebody waits for memory that others have. */
+  get isShort(): boolean {
+    return this.waiting.length > 0;
+  }
+
   /**
    * Takes `bytes`, at once (null) or when the promise resolves. First come, first served, so that a large frame is
    * not overtaken for ever. A frame larger than the whole budget is let in when nothing else is.

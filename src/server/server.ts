@@ -25,7 +25,7 @@ export interface ServerOptions {
   readonly metrics: Metrics;
 }
 
-/** How often idle connections are looked for, at most. */
+/** How often idle and stalled connections are looked for, at least. */
 const SWEEP_EVERY_MS = 10_000;
 
 export class Server {
@@ -68,11 +68,8 @@ export class Server {
   /** Starts to accept on every address bound so far. */
   start(dispatcher: Dispatcher): void {
     for (const { bind, listener } of this.listeners) void this.accept(bind, listener, dispatcher);
-    const { maxIdleMs } = this.options;
-    // Kafka's way to let connections stay for ever.
-    if (maxIdleMs < 0) return;
-    const every = Math.min(SWEEP_EVERY_MS, Math.max(100, maxIdleMs / 4));
-    this.sweep = setInterval(() => this.closeIdle(), every);
+    const every = Math.min(SWEEP_EVERY_MS, Math.max(100, this.maxIdleMs / 4));
+    this.sweep = setInterval(() => this.sweepConnections(), every);
   }
 
   private async accept(bind: Bind, listener: Deno.TcpListener, dispatcher: Dispatcher): Promise<void> {
@@ -139,11 +136,21 @@ export class Server {
     this.serving.add(served);
   }
 
-  private closeIdle(): void {
-    const before = this.options.clock.monotonic() - this.options.maxIdleMs;
+  /** A negative one is Kafka's way to let connections stay for ever. */
+  private get maxIdleMs(): number {
+    const { maxIdleMs } = this.options;
+    return maxIdleMs < 0 ? Infinity : maxIdleMs;
+  }
+
+  private sweepConnections(): void {
+    const now = this.options.clock.monotonic();
     for (const connection of this.connections) {
       // Not one whose request is held, but one that does not take its answers: there the client is quiet.
-      if (!connection.handling && connection.lastActiveMs < before) connection.close();
+      if (!connection.handling && now - connection.lastActiveMs > this.maxIdleMs) connection.close();
+      // A few clients that announce large frames and then hang must not take all memory from the others.
+      else if (this.options.budget.isShort && connection.isStalled(now)) {
+        connection.disconnect("a frame does not come, while others wait for the memory that it was given");
+      }
     }
   }
 

@@ -635,6 +635,48 @@ Deno.test("Connection.lastActiveMs moves with every byte that is read or taken",
   assertEquals(connection.lastActiveMs, 4);
 });
 
+Deno.test("Connection is stalled when a frame that it took memory for does not come at 10 KB a second", async () => {
+  let now = 0;
+  const { socket, connection, dispatcher } = serveFake({ now: () => now });
+  const bytes = largeFrame("now a", 500_000);
+  assertEquals(connection.isStalled(1e9), false, "no frame has begun");
+  socket.feed(bytes.subarray(0, 4));
+  await turn();
+  assertEquals(
+    [10_000, 10_001].map((ms) => connection.isStalled(ms)),
+    [false, true],
+    "any network may stand still",
+  );
+  socket.feed(bytes.subarray(4, 200_000));
+  await turn();
+  assertEquals([10_001, 20_000, 20_001].map((ms) => connection.isStalled(ms)), [false, false, true]);
+  now = 50_000;
+  socket.feed(bytes.subarray(200_000));
+  await turn();
+  assertEquals([dispatcher.handled.length, connection.isStalled(1e9)], [1, false]);
+});
+
+Deno.test("Connection that stops within a small frame is not stalled: it takes nothing from others", async () => {
+  const { socket, connection } = serveFake();
+  socket.feed(largeFrame("now a", 60_000).subarray(0, 30_000));
+  await turn();
+  assertEquals(connection.isStalled(1e9), false);
+});
+
+Deno.test("Connection is handling while it waits for memory, and has been active when it gets it", async () => {
+  let now = 0;
+  const one = serveFake({ budgetBytes: 150_000 });
+  const other = serveFake({ budget: one.budget, now: () => now });
+  one.socket.feed(largeFrame("later a", LARGE));
+  other.socket.feed(largeFrame("now b", LARGE).subarray(0, 100));
+  await turn();
+  assertEquals(other.connection.handling, true);
+  now = 5000;
+  one.dispatcher.answer("a");
+  await turn();
+  assertEquals([other.connection.handling, other.connection.lastActiveMs], [false, 5000]);
+});
+
 Deno.test("Connection writes addresses as Kafka does", () => {
   const { connection } = serveFake();
   assertEquals([connection.clientHost, connection.remote], ["/127.0.0.1", "127.0.0.1:50312"]);

@@ -33,10 +33,11 @@ Deno.test("MemoryBudget.take() waits until others have given back enough", async
   budget.give(30);
   await turn();
   assertEquals(letIn, ["a", "b"]);
+  assertEquals(budget.isShort, true);
   budget.give(60);
   await turn();
   assertEquals(letIn, ["a", "b", "c"]);
-  assertEquals(budget.usedBytes, 50);
+  assertEquals([budget.usedBytes, budget.isShort], [50, false]);
 });
 
 Deno.test("MemoryBudget lets nobody overtake who waits, so that a large frame gets its turn", async () => {

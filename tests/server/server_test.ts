@@ -6,7 +6,7 @@ import { StartupError } from "../../src/base/startup_error.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
 import { Server, type ServerOptions } from "../../src/server/server.ts";
-import { FakeDispatcher, FakeSocket, frame } from "./fakes.ts";
+import { FakeDispatcher, FakeSocket, frame, sizePrefix } from "./fakes.ts";
 
 const text = new TextDecoder();
 
@@ -82,6 +82,11 @@ class TestClient implements Disposable {
   [Symbol.dispose](): void {
     this.conn.close();
   }
+}
+
+/** Looks again and again, for what nobody tells of. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 /** Puts something in place of Deno.listen, as long as `run` takes. */
@@ -323,7 +328,7 @@ Deno.test("Server closes a connection whose client takes no answers for connecti
   // Bytes move until the sockets are full; then the clock goes on and nothing does.
   const turning = setInterval(() => server.clock.advance(401), 50);
   try {
-    while (server.server.connectionCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => server.server.connectionCount === 0);
   } finally {
     clearInterval(turning);
   }
@@ -343,6 +348,29 @@ Deno.test("Server lets connections stay for ever when connections.max.idle.ms is
   // There is no timer whose next turn could close it: the event loop has nothing else to wait for.
   await client.send("now b");
   assertEquals(await client.receive(), "b");
+});
+
+Deno.test("Server cuts off a client whose large frame does not come while others wait for memory, and only then", async () => {
+  const limits = { maxFrameBytes: 1e6, maxUnsentBytes: 1e6, maxPipelined: 4 };
+  const budget = new MemoryBudget(150_000);
+  await using server = new TestServer({ limits, budget });
+  const sweep = () => server.server["sweepConnections"]();
+  using stalled = await server.connect();
+  await stalled.conn.write(sizePrefix(100_000));
+  await until(() => budget.usedBytes > 0);
+  server.clock.advance(10_001);
+  sweep();
+  assertEquals(server.server.connectionCount, 1, "nobody else needs the memory");
+  using other = await server.connect();
+  await other.send("now a".padEnd(100_000, "."));
+  await until(() => budget.isShort);
+  sweep();
+  assertEquals(await other.receive(), "a");
+  assertEquals(await stalled.receive(), null);
+  assertEquals(
+    await server.refused.next(),
+    "a frame does not come, while others wait for the memory that it was given",
+  );
 });
 
 // ---- The end

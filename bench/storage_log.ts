@@ -92,7 +92,12 @@ function benchRead(
     let reads = 0;
     let bytes = 0;
     for (let offset = 0; offset < log.nextOffset;) {
-      const read = log.read(offset, { maxBytes, maxOffset: log.nextOffset, minOneMessage: true, buffer });
+      const read = log.read(offset, {
+        maxBytes,
+        maxOffset: log.nextOffset,
+        minOneMessage: true,
+        allocate: buffer && (() => buffer),
+      });
       if (read.errorCode !== 0) throw new Error(`read failed with ${read.errorCode}`);
       offset = read.nextOffset;
       bytes += read.bytes.length;

@@ -13,7 +13,7 @@
  * int64 reads as bigint, for any 64 bits may come; writing takes safe numbers too. Uuids are 22-character text.
  */
 import { compileStruct, type StructCodec } from "./compile.ts";
-import type { Decoded, Encodable, Shape } from "./field.ts";
+import type { Decoded, Encodable, FieldSpec, Shape } from "./field.ts";
 import { Reader } from "./reader.ts";
 import { concatChunks, Writer } from "./writer.ts";
 
@@ -45,8 +45,17 @@ export type Versions = readonly [first: number, last: number];
 /** Tagged fields that no declaration knows, kept under this key so that a message can be passed on whole. */
 export { UNKNOWN_TAGS } from "./compile.ts";
 
+/** Whether decoding the field gives a view on the frame, or a value with one in it. */
+function isView({ kind, element, fields }: FieldSpec): boolean {
+  if (kind === "bytes" || kind === "records") return true;
+  if (element !== undefined && isView(element)) return true;
+  return fields !== undefined && Object.values(fields).some((field) => isView(field.spec));
+}
+
 /** A declared message: decodes and encodes each of its versions. */
 export class Message<S extends Shape> {
+  /** Whether what is decoded may have views on the frame among it. */
+  readonly hasViews: boolean;
   private readonly codecs: (StructCodec | undefined)[] = [];
 
   constructor(
@@ -55,7 +64,9 @@ export class Message<S extends Shape> {
     /** The first flexible version; null when there is none. */
     readonly flexible: number | null,
     readonly fields: S,
-  ) {}
+  ) {
+    this.hasViews = Object.values(fields).some((field) => isView(field.spec));
+  }
 
   /** Whether `version` has compact lengths and tagged fields. */
   isFlexible(version: number): boolean {

@@ -39,6 +39,8 @@ export interface RequestContext {
   readonly clientHost: string;
   /** The listener that the request came in by. */
   readonly listenerName: string;
+  /** A buffer of at least `bytes` bytes for the answer, which is taken back when the answer is out. */
+  lend(bytes: number): Uint8Array;
   /** Set by a handler that waits: called when the connection goes away, so that the wait ends at once. */
   onDisconnect: (() => void) | null;
   /** Cuts the connection off where the protocol has no answer; `reason` goes into the log. */

@@ -166,7 +166,12 @@ function readOne(
   const left = Math.max(0, limits.maxBytes - bytesSoFar);
   const maxBytes = Math.max(0, Math.min(left, wanted.partitionMaxBytes));
   const softLimits = limits.version >= firstWithSoftLimits;
-  const read = partition.read(wanted.fetchOffset, maxBytes, softLimits ? bytesSoFar === 0 : maxBytes > 0);
+  const read = partition.read(
+    wanted.fetchOffset,
+    maxBytes,
+    softLimits ? bytesSoFar === 0 : maxBytes > 0,
+    context.lend,
+  );
   if (read.errorCode !== ErrorCode.NONE) return unread(failed(wanted, read.errorCode));
   // A batch that does not fit is there all the same: its reader must not be held until the time is over.
   const limited = read.nextOffset < partition.highWatermark;

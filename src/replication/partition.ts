@@ -87,8 +87,13 @@ export class Partition {
   }
 
   /** Reads committed batches from `fetchOffset` on; see {@link Log.read}. */
-  read(fetchOffset: number, maxBytes: number, minOneMessage: boolean): ReadResult {
-    return this.log.read(fetchOffset, { maxBytes, maxOffset: this.highWatermark, minOneMessage });
+  read(
+    fetchOffset: number,
+    maxBytes: number,
+    minOneMessage: boolean,
+    allocate?: (bytes: number) => Uint8Array,
+  ): ReadResult {
+    return this.log.read(fetchOffset, { maxBytes, maxOffset: this.highWatermark, minOneMessage, allocate });
   }
 
   addWaiter(waiter: AppendWaiter): void {

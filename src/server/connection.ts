@@ -21,6 +21,10 @@ export interface Dispatched {
   readonly answer: Answer | Promise<Answer>;
   /** Whether the next request may be handled before this one is answered. */
   readonly pipelines: boolean;
+  /** Whether nobody looks at the frame's bytes any more when `handle` has returned. */
+  readonly frameIsFree?: boolean;
+  /** Called when the answer is out and its chunks may be used for something else; not when the connection ends first. */
+  readonly sent?: () => void;
 }
 
 /** What handlers may know of a connection. */
@@ -34,6 +38,17 @@ export interface Peer {
   onDisconnect: (() => void) | null;
   /** Cuts the connection off, once what was asked before is answered; `reason` goes into the log. */
   disconnect(reason: string): void;
+}
+
+interface Chunk {
+  readonly bytes: Uint8Array;
+  readonly sent: (() => void) | undefined;
+}
+
+/** The place of an answer in the order of requests. */
+interface Slot {
+  answer: Answer | undefined;
+  readonly sent: (() => void) | undefined;
 }
 
 export interface ConnectionLimits {
@@ -65,14 +80,14 @@ export class Connection implements Peer {
   lastActiveMs: number;
 
   private readonly cutter: FrameCutter;
-  private readonly unsent: Uint8Array[] = [];
+  private readonly unsent: Chunk[] = [];
   /** Of the answers that are ready, in `unsent` or still in `pending`. */
   private unsentBytes = 0;
   private isWriting = false;
   /** Resolves when the present run of writes, or the last one, is over. Never rejects. */
   private writing: Promise<void> = Promise.resolve();
   /** Answers in request order that are not in `unsent` yet, because one before them is not ready. */
-  private readonly pending: { answer: Answer | undefined }[] = [];
+  private readonly pending: Slot[] = [];
   private whenDrained: (() => void)[] = [];
   private closed = false;
   /** When memory was taken for the frame that is being read; null when none was. */
@@ -167,15 +182,16 @@ export class Connection implements Peer {
   }
 
   private handle(frame: Uint8Array, heldBytes: number): Promise<void> | void {
-    const { answer, pipelines } = this.dispatch(frame, heldBytes);
+    const { answer, pipelines, frameIsFree, sent } = this.dispatch(frame, heldBytes);
+    if (frameIsFree) this.cutter.giveBack();
     if (!(answer instanceof Promise)) {
       if (heldBytes > 0) this.budget.give(heldBytes);
       this.count(answer);
-      if (this.pending.length === 0) this.enqueue(answer);
-      else this.pending.push({ answer });
+      if (this.pending.length === 0) this.enqueue(answer, sent);
+      else this.pending.push({ answer, sent });
       return this.pending.length < this.limits.maxPipelined ? this.backpressure() : this.drained();
     }
-    const slot: { answer: Answer | undefined } = { answer: undefined };
+    const slot: Slot = { answer: undefined, sent };
     this.pending.push(slot);
     const done = answer.finally(() => {
       if (heldBytes > 0) this.budget.give(heldBytes);
@@ -217,7 +233,8 @@ export class Connection implements Peer {
   private release(): void {
     let moved = false;
     while (this.pending.length > 0 && this.pending[0].answer !== undefined) {
-      this.enqueue(this.pending.shift()!.answer!);
+      const { answer, sent } = this.pending.shift()!;
+      this.enqueue(answer!, sent);
       moved = true;
     }
     if (moved) this.startWriting();
@@ -253,8 +270,12 @@ export class Connection implements Peer {
     this.allUnsent.bytes += bytes;
   }
 
-  private enqueue(answer: Answer): void {
-    for (const chunk of answer ?? []) this.unsent.push(chunk);
+  private enqueue(answer: Answer, sent: (() => void) | undefined): void {
+    if (answer === null) return sent?.();
+    const last = answer.length - 1;
+    for (let i = 0; i <= last; i++) {
+      this.unsent.push({ bytes: answer[i], sent: i === last ? sent : undefined });
+    }
   }
 
   private startWriting(): void {
@@ -268,12 +289,13 @@ export class Connection implements Peer {
   private async write(): Promise<void> {
     try {
       while (this.unsent.length > 0 && !this.closed) {
-        const bytes = this.nextToSend();
-        for (let sent = 0; sent < bytes.length;) {
-          sent += await this.conn.write(bytes.subarray(sent));
+        const { bytes, sent } = this.nextToSend();
+        for (let done = 0; done < bytes.length;) {
+          done += await this.conn.write(bytes.subarray(done));
           this.lastActiveMs = this.monotonic();
         }
         this.addUnsent(-bytes.length);
+        sent?.();
       }
     } catch (error) {
       if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
@@ -285,19 +307,20 @@ export class Connection implements Peer {
   }
 
   /** The first unsent chunk, or as many small ones in one as are there. */
-  private nextToSend(): Uint8Array {
+  private nextToSend(): Chunk {
     let count = 0, size = 0;
-    while (count < this.unsent.length && size + this.unsent[count].length <= COALESCE_BYTES) {
-      size += this.unsent[count++].length;
+    while (count < this.unsent.length && size + this.unsent[count].bytes.length <= COALESCE_BYTES) {
+      size += this.unsent[count++].bytes.length;
     }
     if (count <= 1) return this.unsent.shift()!;
     const together = new Uint8Array(size);
     let at = 0;
-    for (const chunk of this.unsent.splice(0, count)) {
-      together.set(chunk, at);
-      at += chunk.length;
+    for (const { bytes, sent } of this.unsent.splice(0, count)) {
+      together.set(bytes, at);
+      at += bytes.length;
+      sent?.();
     }
-    return together;
+    return { bytes: together, sent: undefined };
   }
 
   /** Resolves when every request so far has been answered and the answer sent, or the connection is gone. */

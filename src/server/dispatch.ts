@@ -8,15 +8,19 @@ import { MalformedFrame } from "../codec/malformed.ts";
 import { encodeResponse, requestHeaderVersion } from "../codec/framing.ts";
 import { requestHeader } from "../codec/headers.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
+import { fetch } from "../codec/messages/fetch.ts";
 import { produce } from "../codec/messages/produce.ts";
 import { Reader } from "../codec/reader.ts";
 import type { Api } from "../codec/schema.ts";
 import type { RequestContext, Services } from "../handlers/context.ts";
 import type { Registry, Served } from "../handlers/registry.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { BufferPool, joinLent } from "./buffer_pool.ts";
 import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
 
 export class RequestDispatcher implements Dispatcher {
+  private readonly buffers = new BufferPool();
+
   constructor(
     private readonly registry: Registry,
     private readonly services: Services,
@@ -40,13 +44,23 @@ export class RequestDispatcher implements Dispatcher {
         );
       }
       counters.failed(ErrorCode.UNSUPPORTED_VERSION);
-      return { answer: unsupportedApiVersions(frame, served), pipelines: false };
+      return {
+        answer: unsupportedApiVersions(frame, served),
+        pipelines: false,
+        frameIsFree: true,
+      };
     }
     const reader = new Reader(frame);
     const header = requestHeader.read(reader, requestHeaderVersion(api, version));
     // Bytes after the request are let pass, as Kafka does: librdkafka leaves some behind the requests of static members.
     const request = decode(api, reader, version);
+    const lent: Uint8Array[] = [];
     const context: RequestContext = {
+      lend: (bytes) => {
+        const buffer = this.buffers.take(bytes);
+        lent.push(buffer);
+        return buffer;
+      },
       services: this.services,
       version,
       clientId: header.clientId ?? "",
@@ -63,7 +77,7 @@ export class RequestDispatcher implements Dispatcher {
     const finish = (response: object | null): Answer => {
       const answer = response === null
         ? null
-        : encodeResponse(api, version, header.correlationId, response as never);
+        : joinLent(encodeResponse(api, version, header.correlationId, response as never), lent);
       let responseBytes = 0;
       for (const chunk of answer ?? []) responseBytes += chunk.length;
       counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
@@ -71,9 +85,15 @@ export class RequestDispatcher implements Dispatcher {
       return answer;
     };
     const response = served.handler(request, context);
+    const later = response instanceof Promise;
     return {
-      answer: response instanceof Promise ? response.then(finish) : finish(response),
+      answer: later ? response.then(finish) : finish(response),
       pipelines: api.key === produce.key,
+      // What Produce brings is in the log when it answers at once; others may remember bytes as long as they like.
+      frameIsFree: !api.request.hasViews || (!later && api.key === produce.key),
+      sent: api.key !== fetch.key ? undefined : () => {
+        for (const buffer of lent) this.buffers.give(buffer);
+      },
     };
   }
 }

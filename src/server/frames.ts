@@ -1,6 +1,6 @@
 /**
- * Cuts a byte stream into frames (an int32 size, then that many bytes). A chunk that frames were cut from is never
- * written again, so a frame stays valid as long as somebody holds it.
+ * Cuts a byte stream into frames (an int32 size, then that many bytes). A frame stays valid as long as somebody holds
+ * it; a chunk is read into again only when every frame that was cut from it has been given back.
  */
 import { MalformedFrame } from "../codec/malformed.ts";
 
@@ -8,12 +8,19 @@ import { MalformedFrame } from "../codec/malformed.ts";
 const SMALLEST_CHUNK_BYTES = 2 * 1024;
 /** What a busy connection reads at once. */
 const LARGEST_CHUNK_BYTES = 64 * 1024;
+/**
+ * A chunk is kept while it is no larger than this many times what the connection reads at once: a fresh one for each
+ * large frame would cost more than all else that is done with it.
+ */
+const KEPT_READS = 8;
 
 export class FrameCutter {
   private chunk = new Uint8Array(SMALLEST_CHUNK_BYTES);
   private start = 0;
   private end = 0;
   private nextChunkBytes = SMALLEST_CHUNK_BYTES;
+  /** Frames of the present chunk that were not given back. */
+  private out = 0;
 
   constructor(private readonly maxFrameBytes: number) {}
 
@@ -31,7 +38,13 @@ export class FrameCutter {
     if (size === null || this.end - this.start < 4 + size) return null;
     const from = this.start + 4;
     this.start = from + size;
+    this.out++;
     return this.chunk.subarray(from, this.start);
+  }
+
+  /** Gives the last frame back, before {@link space} is asked for again: nobody looks at it any more. */
+  giveBack(): void {
+    this.out--;
   }
 
   /** The size of the frame that has begun, or null while its four bytes are not there. */
@@ -64,7 +77,8 @@ export class FrameCutter {
     else if (
       held === 0 &&
       // Also when it grew for a burst that is over: using it up could take a quiet connection hours.
-      (this.chunk.length - this.end < this.nextChunkBytes / 4 || this.chunk.length >= 4 * this.nextChunkBytes)
+      (this.chunk.length - this.end < this.nextChunkBytes / 4 ||
+        this.chunk.length > KEPT_READS * this.nextChunkBytes)
     ) {
       this.replace(this.nextChunkBytes);
     } else if (this.end === this.chunk.length) this.replace(Math.max(2 * held, this.nextChunkBytes));
@@ -83,11 +97,18 @@ export class FrameCutter {
   }
 
   private replace(size: number): void {
-    const chunk = new Uint8Array(size);
-    chunk.set(this.chunk.subarray(this.start, this.end));
+    const reusable = this.out === 0 && size <= this.chunk.length &&
+      this.chunk.length <= Math.max(KEPT_READS * this.nextChunkBytes, size);
+    if (reusable) {
+      this.chunk.copyWithin(0, this.start, this.end);
+    } else {
+      const chunk = new Uint8Array(size);
+      chunk.set(this.chunk.subarray(this.start, this.end));
+      this.chunk = chunk;
+      this.out = 0;
+    }
     this.end -= this.start;
     this.start = 0;
-    this.chunk = chunk;
   }
 }
 

@@ -16,8 +16,8 @@ export interface ReadLimits {
   maxOffset: number;
   /** Whether the first batch comes whole even if it is larger than `maxBytes` (KIP-74). */
   minOneMessage: boolean;
-  /** Where to put the bytes, if large enough; saves an allocation for each read. */
-  buffer?: Uint8Array;
+  /** Gives the buffer to read into, of the size asked for or more; a fresh one without it. */
+  allocate?: (bytes: number) => Uint8Array;
 }
 
 export interface BatchesRead {
@@ -46,9 +46,9 @@ export function readBatches(
   let wanted = Math.max(limits.maxBytes + (exact ? 0 : SLACK_BYTES), PEEK_BYTES);
   while (position < segment.size) {
     const length = Math.min(wanted, segment.size - position);
-    const buffer = limits.buffer !== undefined && limits.buffer.length >= length
-      ? limits.buffer.subarray(0, length)
-      : new Uint8Array(length);
+    const buffer = limits.allocate === undefined
+      ? new Uint8Array(length)
+      : limits.allocate(length).subarray(0, length);
     const held = segment.log.get().readAt(buffer, position);
     if (held < length) throw damaged(segment, position + held);
 

@@ -62,6 +62,7 @@ export class Segment {
   /** Makes the files of a new segment, replacing what an attempt that failed left. Throws `IoError`. */
   createFiles(): void {
     const log = this.log.create();
+    // Not of an empty file: ext4 writes a file that was cut to nothing out at its close, and the close waits for that.
     if (log.size() > 0) log.truncate(0);
     this.offsets.reset();
     this.times.reset();

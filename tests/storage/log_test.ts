@@ -154,7 +154,7 @@ Deno.test("Log.read() into the caller's buffer allocates none", async () => {
   const { log } = await openLog();
   mustAppend(log, batch(3));
   const buffer = new Uint8Array(1000);
-  const { bytes } = log.read(0, { ...LIMITS, maxBytes: 900, buffer });
+  const { bytes } = log.read(0, { ...LIMITS, maxBytes: 900, allocate: () => buffer });
   assertEquals([bytes.buffer === buffer.buffer, offsetsIn(bytes)], [true, [0]]);
 });
 

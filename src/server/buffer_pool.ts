@@ -1,0 +1,83 @@
+/**
+ * Large buffers that are used again. A fresh megabyte costs more than reading a file into it: the kernel zeroes its
+ * pages, and V8 collects garbage for each few dozen of them.
+ */
+
+/** Below this a fresh buffer costs less than the bookkeeping. */
+const POOLED_FROM_BYTES = 32 * 1024;
+/** Larger ones are rare, and too much to keep. */
+const POOLED_TO_BYTES = 4 * 1024 * 1024;
+/** Room in front of what a lent buffer is used for, for the part of the answer that goes before it. */
+const HEADROOM_BYTES = 512;
+/** What an index does not know exactly is read from a little before; the classes leave room for it, and for the rest. */
+const SLACK_BYTES = 8 * 1024 + 2 * HEADROOM_BYTES;
+
+export class BufferPool {
+  /** Free buffers by class: POOLED_FROM_BYTES doubled so many times. */
+  private readonly free: Uint8Array[][] = [];
+  private freeBytes = 0;
+
+  constructor(private readonly maxFreeBytes = 16 * 1024 * 1024) {}
+
+  /** A buffer of at least `bytes` bytes with anything in it, and {@link HEADROOM_BYTES} before it. */
+  take(bytes: number): Uint8Array {
+    return this.whole(bytes + 2 * HEADROOM_BYTES).subarray(HEADROOM_BYTES);
+  }
+
+  private whole(bytes: number): Uint8Array {
+    if (bytes < POOLED_FROM_BYTES || bytes > POOLED_TO_BYTES + SLACK_BYTES) return new Uint8Array(bytes);
+    const index = this.classOf(bytes);
+    const buffer = this.free[index]?.pop();
+    if (buffer === undefined) return new Uint8Array(POOLED_FROM_BYTES * 2 ** index + SLACK_BYTES);
+    this.freeBytes -= buffer.length;
+    return buffer;
+  }
+
+  /** Takes back a buffer that {@link take} gave and nobody looks at any more. */
+  give(taken: Uint8Array): void {
+    const buffer = new Uint8Array(taken.buffer);
+    const index = this.classOf(buffer.length);
+    if (buffer.length !== POOLED_FROM_BYTES * 2 ** index + SLACK_BYTES) return;
+    if (this.freeBytes + buffer.length > this.maxFreeBytes) return;
+    this.freeBytes += buffer.length;
+    (this.free[index] ??= []).push(buffer);
+  }
+
+  private classOf(bytes: number): number {
+    let index = 0;
+    while (POOLED_FROM_BYTES * 2 ** index + SLACK_BYTES < bytes) index++;
+    return index;
+  }
+}
+
+/**
+ * The chunks of an answer with the small ones copied in front of and behind those that lie in `lent` buffers, where
+ * nothing else is any more: one write to the socket instead of three, each of which would wake the client.
+ */
+export function joinLent(chunks: Uint8Array[], lent: readonly Uint8Array[]): Uint8Array[] {
+  if (lent.length === 0 || chunks.length < 2) return chunks;
+  const joined: Uint8Array[] = [];
+  for (let i = 0; i < chunks.length; i++) {
+    let chunk = chunks[i];
+    if (lent.some((buffer) => buffer.buffer === chunk.buffer)) {
+      const before = joined.at(-1);
+      if (before !== undefined && before.length <= HEADROOM_BYTES && before.length <= chunk.byteOffset) {
+        joined.pop();
+        chunk = grown(chunk, before.length, 0);
+        chunk.set(before);
+      }
+      const after = i + 2 === chunks.length ? chunks[i + 1] : undefined;
+      if (after !== undefined && chunk.byteOffset + chunk.length + after.length <= chunk.buffer.byteLength) {
+        i++;
+        chunk = grown(chunk, 0, after.length);
+        chunk.set(after, chunk.length - after.length);
+      }
+    }
+    joined.push(chunk);
+  }
+  return joined;
+}
+
+function grown({ buffer, byteOffset, length }: Uint8Array, before: number, after: number): Uint8Array {
+  return new Uint8Array(buffer, byteOffset - before, before + length + after);
+}

@@ -72,8 +72,8 @@ export class LogManager {
   private lastHighWatermarkMs: number;
   private lastRetentionMs: number;
   private startsDirty = false;
-  /** What the checkpoints hold, by file. */
-  private readonly written = new Map<string, PartitionOffset[]>();
+  /** What the checkpoints hold, by file and partition directory. */
+  private readonly written = new Map<string, ReadonlyMap<string, number>>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
   private closed = false;
@@ -121,6 +121,7 @@ export class LogManager {
   create(topic: string, partition: number, topicId: string): Log {
     const name = partitionDirectory(topic, partition);
     assert(!this.logs.has(name), `log ${name} exists`);
+    this.forgetFormer(name);
     const path = `${this.o.directory}/${name}`;
     this.o.files.makeDirectory(path);
     writeTopicId(this.o.files, `${path}/${PARTITION_METADATA_FILE}`, topicId);
@@ -132,6 +133,17 @@ export class LogManager {
     });
     this.logs.set(name, log);
     return log;
+  }
+
+  /**
+   * Sees to it that a new log does not inherit the offsets that checkpoints still have of a deleted one with its name:
+   * should the broker die before the next checkpoint, records that nobody checked would be believed, and records
+   * before the former start would be lost.
+   */
+  private forgetFormer(name: string): void {
+    const isNamed = (file: string) => (this.written.get(file)?.get(name) ?? 0) > 0;
+    if (isNamed(RECOVERY_POINT_FILE)) this.writeRecoveryPoints(true);
+    if (isNamed(LOG_START_OFFSET_FILE)) this.writeStarts(true);
   }
 
   /**
@@ -231,6 +243,7 @@ export class LogManager {
     const { files, directory, clock } = this.o;
     const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
     const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
+    this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts);
     let sliceEnds = clock.monotonic() + SLICE_MS;
     for (const { name, isDirectory } of files.list(directory)) {
       if (!isDirectory) continue;
@@ -336,15 +349,18 @@ export class LogManager {
 
   private writeOffsets(file: string, offsetOf: (log: Log) => number | null, sync: boolean): void {
     const offsets: PartitionOffset[] = [];
-    for (const log of this.logs.values()) {
+    const byName = new Map<string, number>();
+    for (const [name, log] of this.logs) {
       const offset = offsetOf(log);
-      if (offset !== null) offsets.push({ topic: log.topic, partition: log.partition, offset });
+      if (offset === null) continue;
+      offsets.push({ topic: log.topic, partition: log.partition, offset });
+      byName.set(name, offset);
     }
     // Most of the time nothing has moved, and the disk may sleep.
     const known = this.written.get(file);
-    if (!sync && known !== undefined && sameOffsets(known, offsets)) return;
+    if (!sync && known !== undefined && sameOffsets(known, byName)) return;
     writeOffsets(this.o.files, `${this.o.directory}/${file}`, offsets, sync);
-    this.written.set(file, offsets);
+    this.written.set(file, byName);
   }
 
   /** False, and a warning, when the disk fails. */
@@ -371,11 +387,10 @@ function readCheckpoint(o: LogManagerOptions, file: string): Map<string, number>
   }
 }
 
-function sameOffsets(a: PartitionOffset[], b: PartitionOffset[]): boolean {
-  return a.length === b.length &&
-    a.every(({ topic, partition, offset }, i) =>
-      topic === b[i].topic && partition === b[i].partition && offset === b[i].offset
-    );
+function sameOffsets(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [name, offset] of a) if (b.get(name) !== offset) return false;
+  return true;
 }
 
 function clamp(value: number, low: number, high: number): number {

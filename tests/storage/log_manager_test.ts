@@ -12,6 +12,7 @@ import { LogManager } from "../../src/storage/log_manager.ts";
 import {
   append,
   batch,
+  damage,
   DIRECTORY,
   mustAppend,
   openLog,
@@ -20,6 +21,8 @@ import {
   START,
   TOPIC_ID,
 } from "./helpers.ts";
+
+const OTHER_TOPIC_ID = "Jk8d1BzrS_STSj4ph1otqA";
 
 function open(files: MemoryFiles, o: Partial<Parameters<typeof LogManager.open>[0]> = {}) {
   return LogManager.open({
@@ -235,4 +238,29 @@ Deno.test("LogManager keeps to its bound of open files over many logs on a real 
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
+});
+
+Deno.test("a log that is made anew under a deleted one's name inherits none of its offsets, not even after a kill", async () => {
+  const memory = new MemoryFiles(() => START);
+  const first = await openLog({}, memory);
+  for (let i = 0; i < 6; i++) mustAppend(first.log, batch(1));
+  first.manager.deleteRecordsBefore(first.log, 4);
+  await first.manager.close();
+
+  // Checkpoints of an earlier life name it, too.
+  const second = await openManager({}, memory);
+  second.manager.remove("t", 0);
+  let log = second.manager.create("t", 0, OTHER_TOPIC_ID);
+  for (let i = 0; i < 8; i++) mustAppend(log, batch(1));
+  const killed = await openManager({}, memory.crashed("killed"));
+  log = killed.manager.get("t", 0)!;
+  assertEquals([log.topicId, log.logStartOffset, log.nextOffset], [OTHER_TOPIC_ID, 0, 8]);
+  assertEquals(readAll(log).length, 8);
+  assertEquals(killed.warnings, []);
+
+  // All of it was checked: what is damaged before the former recovery point is found.
+  const damaged = memory.crashed("killed");
+  damage(damaged, "/data/t-0/00000000000000000000.log", 100, new Uint8Array([1, 2, 3]));
+  const { manager } = await openManager({}, damaged);
+  assertEquals(manager.get("t", 0)!.offline !== null, true);
 });

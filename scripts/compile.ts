@@ -4,6 +4,7 @@
  * Where there is neither, `deno task pack` makes an executable out of the Deno that is installed.
  */
 
+import { v8Flags } from "./lib/v8_flags.ts";
 import { dirname, join } from "node:path";
 
 import { reasonIn, run, runScript, ScriptError } from "./lib/run.ts";
@@ -23,6 +24,7 @@ async function compile(): Promise<void> {
     "compile",
     "--allow-all",
     "--no-check",
+    `--v8-flags=${v8Flags}`,
     "--app-name",
     "trackway",
     "--output",

@@ -3,6 +3,7 @@
  * `exec`, so that signals and exit codes need no passing on. It is read by any /bin/sh and may use nothing but shell
  * builtins when the files are there already; that keeps a start within a few milliseconds of Deno's own.
  */
+import { v8Flags } from "./v8_flags.ts";
 
 /** A file of the payload. `path` is relative, and plain enough to stand in a shell word list. */
 export interface PayloadFile {
@@ -45,6 +46,7 @@ export const runArguments = [
   "--no-remote",
   "--cached-only",
   "--node-modules-dir=manual",
+  `--v8-flags=${v8Flags}`,
 ];
 
 /** The end of both scripts. */

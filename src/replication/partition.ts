@@ -22,8 +22,6 @@ export type EpochCheck =
   | typeof ErrorCode.UNKNOWN_LEADER_EPOCH;
 
 export class Partition {
-  /** The end of what is committed: consumers read below it. */
-  highWatermark: number;
   /** What acks=all asks for: `min.insync.replicas` of the topic, but not more than there are replicas. */
   minInsyncReplicas = 1;
   private readonly waiters = new Set<AppendWaiter>();
@@ -36,7 +34,12 @@ export class Partition {
     readonly isr: readonly number[],
   ) {
     // What the log had noted may be older than its end, and retention goes by it.
-    this.highWatermark = log.highWatermark = log.nextOffset;
+    log.highWatermark = log.nextOffset;
+  }
+
+  /** The end of what is committed: consumers read below it. */
+  get highWatermark(): number {
+    return this.log.highWatermark;
   }
 
   get topic(): string {
@@ -82,7 +85,7 @@ export class Partition {
   /** Moves the high watermark and wakes who waits for it. */
   private commit(end: number, bytes: number): void {
     if (end <= this.highWatermark) return;
-    this.highWatermark = this.log.highWatermark = end;
+    this.log.highWatermark = end;
     for (const waiter of this.waiters) waiter.appended(this, bytes);
   }
 

@@ -80,8 +80,8 @@ export class Log {
   /** May be replaced at any time. */
   config: LogConfig;
   /**
-   * The partition's high watermark. The log neither moves nor obeys it; it is here to be checkpointed with the other
-   * offsets. Whoever replicates the partition keeps it up to date.
+   * The partition's high watermark, here to be checkpointed with the other offsets. Whoever replicates the partition
+   * moves it; the log only takes it back to its end when, once opened, it turns out shorter than was noted.
    */
   highWatermark = 0;
   /** Why the log cannot be used until an operator has looked at it, or null. */
@@ -641,6 +641,7 @@ export class Log {
 
   private take(opened: OpenedLog): void {
     this.endOffset = Math.max(opened.endOffset, this.startOffset);
+    this.highWatermark = Math.min(this.highWatermark, this.endOffset);
     this.flushedOffset = opened.flushedOffset;
     this.epochFile.open(opened.epochs, opened.epochsChanged, this.unopened?.how === "crashed");
     this.producers = opened.producers;

@@ -9,7 +9,7 @@ import { batchesIn, type BatchView, buildBatch } from "../../src/codec/batch.ts"
 import { errorName } from "../../src/codec/errors.ts";
 import { METADATA_FILE } from "../../src/cluster/sqlite.ts";
 import { CLEAN_SHUTDOWN_FILE } from "../../src/storage/checkpoints.ts";
-import { BrokerProcess, withDataDir } from "./broker_process.ts";
+import { BrokerProcess, PATIENCE_MS, withDataDir, within } from "./broker_process.ts";
 import { readWhole } from "./ledger.ts";
 import { labelled } from "./producers.ts";
 import {
@@ -198,6 +198,36 @@ Deno.test("after a kill, a torn end is cut off with a warning, and the producers
       await client.close();
       const twice = Array.from({ length: 3 * RECORDS }, (_, i) => `writer ${i}`);
       assertEquals(await labels(broker.port, 0), [...ALL, ...twice]);
+    });
+  });
+});
+
+Deno.test("after an orderly stop, an end that is lost all the same is noticed, and what comes next is delivered", async () => {
+  await withDataDir(async (dataDir) => {
+    await filled(dataDir, "SIGTERM");
+    const path = segments(dataDir, 0).at(-1)!;
+    const last = [...batchesIn(Deno.readFileSync(path))].at(-1)!;
+    await Deno.truncate(path, last.start + 700);
+    await withBroker(await BrokerProcess.start(dataDir), async (broker) => {
+      const client = await connect(broker.port);
+      // Opens the log: until then the broker knows no better than its checkpoints.
+      const { batches } = await fetchFrom(client, TOPIC, 0, 0);
+      assert(batches.length > 0, "nothing is left");
+      assertEquals(
+        broker.warnings.length,
+        2,
+        broker.described("the end that is missing, and what was cut off"),
+      );
+      assertEquals(await offsetFor(client, TOPIC, 0, LATEST), last.baseOffset);
+      assertEquals((await fetchFrom(client, TOPIC, 0, last.baseOffset)).highWatermark, last.baseOffset);
+      const waiting = fetchFrom(client, TOPIC, 0, last.baseOffset, { maxWaitMs: PATIENCE_MS });
+      const other = await connect(broker.port);
+      const [{ baseOffset }] = await produceTo(other, TOPIC, [{ partition: 0, batch: batch(7) }]);
+      assertEquals(baseOffset, last.baseOffset);
+      const came = await within(waiting, "a fetch of what was just appended", PATIENCE_MS / 2);
+      assertEquals(came.batches.map((batch) => batch.baseOffset), [last.baseOffset]);
+      await client.close();
+      await other.close();
     });
   });
 });

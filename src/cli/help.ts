@@ -10,7 +10,7 @@ const general = `Trackway ${VERSION}: a broker that speaks the Apache Kafka prot
 
 Without any flags a broker listens on localhost:9092 and keeps its data in ./data.`;
 
-const start = `trackway start: start a broker and run it until SIGINT or SIGTERM
+const start = `trackway start: start a broker and run it until SIGINT, SIGTERM or SIGHUP
 
   --port N             port to listen on (9092; 0 takes a free one)
   --host ADDRESS       address to listen on (localhost; 0.0.0.0 for every address)

@@ -3,7 +3,7 @@ import type { Machine } from "../config/listeners.ts";
 import { thisMachine } from "../config/machine.ts";
 
 /** The signals that stop a broker. */
-export type StopSignal = "SIGINT" | "SIGTERM";
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 /** The outside, as a subcommand sees it. */
 export interface Terminal {
@@ -32,9 +32,14 @@ export const systemTerminal: Terminal = {
   machine: thisMachine,
   uptimeMs: () => performance.now(),
   onStopSignal(handler) {
-    // Windows knows no SIGTERM; asking for it would throw.
-    const signals: StopSignal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"];
-    const listeners = signals.map((signal) => [signal, () => handler(signal)] as const);
+    // Windows knows neither of the others; asking for them would throw.
+    const signals: StopSignal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM", "SIGHUP"];
+    const outlivesTerminal = hangupIsIgnored();
+    const listeners = signals.map((signal) => {
+      // Once there is a listener for any signal, Deno ends the process on a SIGHUP that nobody listens for.
+      const ignored = signal === "SIGHUP" && outlivesTerminal;
+      return [signal, ignored ? () => {} : () => handler(signal)] as const;
+    });
     for (const [signal, listener] of listeners) Deno.addSignalListener(signal, listener);
     return () => {
       for (const [signal, listener] of listeners) Deno.removeSignalListener(signal, listener);
@@ -43,9 +48,29 @@ export const systemTerminal: Terminal = {
   exit: (code) => Deno.exit(code),
 };
 
+/** Whether the process was started so as to outlive its terminal (`nohup`): SIGHUP must not stop it then. */
+function hangupIsIgnored(): boolean {
+  try {
+    const status = Deno.readTextFileSync("/proc/self/status");
+    const ignored = /^SigIgn:\s*[0-9a-f]*([0-9a-f])$/m.exec(status);
+    if (ignored !== null) return (Number.parseInt(ignored[1], 16) & SIGHUP_BIT) !== 0;
+  } catch {
+    // Not Linux, or not permitted.
+  }
+  // nohup takes the terminal away from standard output, so that is the next best sign.
+  return !Deno.stdout.isTerminal();
+}
+
+/** SIGHUP is signal 1, and the lowest bit of the mask. */
+const SIGHUP_BIT = 1;
+
 const encoder = new TextEncoder();
 
 function writeLine(to: { writeSync(bytes: Uint8Array): number }, line: string): void {
   const bytes = encoder.encode(line + "\n");
-  for (let written = 0; written < bytes.length;) written += to.writeSync(bytes.subarray(written));
+  try {
+    for (let written = 0; written < bytes.length;) written += to.writeSync(bytes.subarray(written));
+  } catch {
+    // The terminal was closed, or the reader of a pipe is gone: nobody is left to be told, and the broker goes on.
+  }
 }

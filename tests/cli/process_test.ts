@@ -25,7 +25,7 @@ async function until(stream: ReadableStream<Uint8Array>, part: string): Promise<
 }
 
 if (Deno.build.os !== "windows") {
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     Deno.test(`a started process stops cleanly on ${signal} with exit code 0`, async () => {
       const child = spawn();
       const banner = await until(child.stdout, "cluster");
@@ -36,6 +36,31 @@ if (Deno.build.os !== "windows") {
       assertEquals((await logged).includes(`Stopping on ${signal}`), true);
     });
   }
+
+  Deno.test("a process that was started with nohup outlives its terminal", async () => {
+    const child = new Deno.Command("nohup", {
+      args: [
+        Deno.execPath(),
+        "run",
+        "-A",
+        "--no-check",
+        program,
+        "start",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+      ],
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    await until(child.stdout, "cluster");
+    child.kill("SIGHUP");
+    const logged = until(child.stderr, "Stopped");
+    child.kill("SIGTERM");
+    assertEquals((await child.status).code, 0);
+    assertEquals((await logged).includes("Stopping on SIGTERM"), true);
+  });
 
   Deno.test("a process that cannot finish stopping exits with 130 on the second signal", async () => {
     const child = spawn("--set", "broker.rack=stuck");

@@ -152,7 +152,7 @@ async function start(
 
   const upkeep = every(UPKEEP_EVERY_MS, async () => {
     host.retry();
-    await logs.tick(clock.now());
+    await logs.tick();
   }, warn);
   return {
     clusterId: cluster.image.clusterId,

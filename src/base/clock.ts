@@ -13,17 +13,22 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
-/** A clock that stands still until a test moves it. */
+/** A clock that stands still until a test moves it. Both readings begin alike. */
 export class ManualClock implements Clock {
+  private jumpedMs = 0;
   constructor(private current = 1_700_000_000_000) {}
   now(): number {
-    return this.current;
+    return this.current + this.jumpedMs;
   }
   monotonic(): number {
     return this.current;
   }
-  /** Moves both readings by `ms` (forward or, as a wall clock may, back). */
+  /** Lets `ms` pass. */
   advance(ms: number): void {
     this.current += ms;
+  }
+  /** Sets the wall clock forward or back, as an operator or a time server may; no time passes. */
+  jump(ms: number): void {
+    this.jumpedMs += ms;
   }
 }

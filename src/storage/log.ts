@@ -97,6 +97,7 @@ export class Log {
   private startOffset: number;
   private endOffset: number;
   private flushedOffset: number;
+  /** By the monotonic clock, as all intervals here: a wall clock that is set back must not hold them up. */
   private lastFlushMs: number;
 
   /** Null once everything is open; else how to open it at the next use. */
@@ -132,7 +133,7 @@ export class Log {
     this.startOffset = o.logStartOffset ?? 0;
     this.flushedOffset = o.recoveryPoint ?? 0;
     this.endOffset = Math.max(this.flushedOffset, this.startOffset);
-    this.lastFlushMs = o.clock.now();
+    this.lastFlushMs = o.clock.monotonic();
     const how = o.origin === "closed" ? "closed" : "crashed";
     this.unopened = { listed: false, how, endIsKnown: o.recoveryPoint !== undefined };
     this.list();
@@ -237,6 +238,7 @@ export class Log {
       this.cleanTail();
       return false;
     }
+    const seenMs = this.clock.monotonic();
     for (const batch of batches) {
       const { sizeInBytes } = batch;
       segment.index(
@@ -247,7 +249,7 @@ export class Log {
         this.config.indexIntervalBytes,
       );
       segment.size += sizeInBytes;
-      this.producers.update(batch, now);
+      this.producers.update(batch, seenMs);
     }
     segment.unsynced = true;
     this.endOffset = last.nextOffset;
@@ -292,7 +294,7 @@ export class Log {
       this.writeSnapshot();
     });
     closed.unsynced = true; // its indexes, at least
-    this.flushNow(now);
+    this.flushNow();
     return segment;
   }
 
@@ -472,7 +474,8 @@ export class Log {
 
   /**
    * Removes the segments that time, size or DeleteRecords have ended, as far as they lie below `highWatermark`. Gives
-   * their number. The files go after `file.delete.delay.ms`: {@link deleteOldFiles}.
+   * their number. The files go after `file.delete.delay.ms`: {@link deleteOldFiles}. `now` is wall-clock time, which
+   * the timestamps of records are held against.
    */
   applyRetention(now: number, highWatermark: number = this.endOffset): number {
     if (!this.isReady()) return 0;
@@ -489,7 +492,9 @@ export class Log {
       }));
       const count = expiredSegments(expirable, config, startOffset, endOffset, highWatermark, now);
       if (count > 0 && count === segments.list.length) this.roll(segments.active!, endOffset, now);
-      for (; removed < count; removed++) segments.discardFirst(now + config.fileDeleteDelayMs);
+      for (; removed < count; removed++) {
+        segments.discardFirst(this.clock.monotonic() + config.fileDeleteDelayMs);
+      }
     });
     if (removed > 0) {
       const first = this.segments.list[0].baseOffset;
@@ -503,12 +508,12 @@ export class Log {
     return removed;
   }
 
-  /** Deletes the files whose delay is over. */
+  /** Deletes the files whose delay is over by the monotonic clock's `now`. */
   deleteOldFiles(now: number): void {
     this.attempt("delete files of", () => this.segments.deleteOldFiles(now));
   }
 
-  /** Forgets idempotent producers that were silent for `producer.id.expiration.ms`. */
+  /** Forgets idempotent producers that were silent for `producer.id.expiration.ms` at the monotonic clock's `now`. */
   expireProducers(now: number): void {
     if (this.unopened === null) this.producers.expire(now, this.config.producerIdExpirationMs);
   }
@@ -520,7 +525,7 @@ export class Log {
     return this.unopened === null && this.flushedOffset < this.endOffset;
   }
 
-  /** Whether `flush.ms` has passed since the last flush, and there is something to flush. */
+  /** Whether `flush.ms` has passed at the monotonic clock's `now` since the last flush, and there is something to flush. */
   flushIsDue(now: number): boolean {
     return this.hasUnflushed && now - this.lastFlushMs >= this.config.flushMs;
   }
@@ -534,16 +539,16 @@ export class Log {
   }
 
   /** Flushes, and notes the time for {@link flushIsDue}. Failures are reported, and the promise resolves. */
-  flushNow(now: number): Promise<void> {
-    this.lastFlushMs = now;
+  flushNow(): Promise<void> {
+    this.lastFlushMs = this.clock.monotonic();
     return this.flush().catch((error) => this.report("flush", error));
   }
 
   /** Flushes and writes a producer snapshot, so that a crash has to read no further back than here. */
-  shortenRecovery(now: number): Promise<void> {
+  shortenRecovery(): Promise<void> {
     if (this.unopened !== null) return Promise.resolve();
     this.attempt("write a producer snapshot of", () => this.writeSnapshot());
-    return this.flushNow(now);
+    return this.flushNow();
   }
 
   /** Bytes after the recovery point, about: what a restart after a crash would read. */
@@ -658,7 +663,7 @@ export class Log {
       startOffset: this.startOffset,
       recoveryPoint: this.flushedOffset,
       config: this.config,
-      now: this.clock.now(),
+      now: this.clock.monotonic(),
       onWarning: this.onWarning,
     };
   }

@@ -66,6 +66,7 @@ const METADATA_TOPIC = "__cluster_metadata";
 
 export class LogManager {
   private readonly logs = new Map<string, Log>();
+  // Times are the monotonic clock's: intervals have to pass although the wall clock is set back.
   private readonly doomed: { path: string; dueMs: number }[] = [];
   private readonly highWatermarks: Map<string, number>;
   private lastCheckpointMs: number;
@@ -87,7 +88,7 @@ export class LogManager {
     highWatermarks: Map<string, number>,
   ) {
     this.highWatermarks = highWatermarks;
-    this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.now();
+    this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.monotonic();
   }
 
   /**
@@ -159,7 +160,7 @@ export class LogManager {
     log.moveAway(path);
     this.logs.delete(name);
     this.highWatermarks.delete(name);
-    this.doomed.push({ path, dueMs: this.o.clock.now() + log.config.fileDeleteDelayMs });
+    this.doomed.push({ path, dueMs: this.o.clock.monotonic() + log.config.fileDeleteDelayMs });
     this.startsDirty = true;
   }
 
@@ -181,10 +182,11 @@ export class LogManager {
    * Does what is due: flushes by `flush.ms`, retention, checkpoints, delayed deletions, idle files. To be called about
    * once a second, and not again before it has resolved. Never rejects because of the disk.
    */
-  async tick(now: number): Promise<void> {
+  async tick(): Promise<void> {
     if (this.closed) return;
+    const now = this.o.clock.monotonic();
     const due = [...this.logs.values()].filter((log) => log.flushIsDue(now));
-    for (const log of due) await log.flushNow(now);
+    for (const log of due) await log.flushNow();
     if (
       now - this.lastRetentionMs >= (this.o.retentionCheckIntervalMs ?? DEFAULT_RETENTION_CHECK_INTERVAL_MS)
     ) {
@@ -200,7 +202,7 @@ export class LogManager {
     if (this.startsDirty) this.attempt("write log start offsets", () => this.writeStarts(false));
     if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
       this.lastCheckpointMs = now;
-      await this.checkpoint(now);
+      await this.checkpoint();
       this.pool.closeIdle();
     }
   }
@@ -249,7 +251,7 @@ export class LogManager {
       if (!isDirectory) continue;
       const path = `${directory}/${name}`;
       if (name.endsWith(DELETED_DIRECTORY_SUFFIX)) {
-        this.doomed.push({ path, dueMs: clock.now() });
+        this.doomed.push({ path, dueMs: clock.monotonic() });
         continue;
       }
       const place = parsePartitionDirectory(name);
@@ -310,7 +312,7 @@ export class LogManager {
       const log = this.round.pop()!;
       if (this.get(log.topic, log.partition) !== log) continue;
       log.expireProducers(now);
-      if (log.applyRetention(now, log.highWatermark) > 0) this.startsDirty = true;
+      if (log.applyRetention(clock.now(), log.highWatermark) > 0) this.startsDirty = true;
     }
     for (const log of this.logs.values()) log.deleteOldFiles(now);
   }
@@ -323,9 +325,9 @@ export class LogManager {
     }
   }
 
-  private async checkpoint(now: number): Promise<void> {
+  private async checkpoint(): Promise<void> {
     for (const log of [...this.logs.values()]) {
-      if (log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX) await log.shortenRecovery(now);
+      if (log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX) await log.shortenRecovery();
     }
     this.attempt("write recovery points", () => this.writeRecoveryPoints(false));
   }

@@ -160,11 +160,13 @@ export class ProducerState {
     return first;
   }
 
-  /** Forgets producers not heard of for `expirationMs`, unless they are in a transaction. */
+  /**
+   * Forgets producers not heard of for `expirationMs`, unless they are in a transaction. Record timestamps do not count:
+   * clients choose them.
+   */
   expire(now: number, expirationMs: number): void {
-    for (const [producerId, entry] of this.producers) {
-      const last = Math.max(entry.lastTimestamp, entry.lastSeenMs);
-      if (entry.currentTxnFirstOffset < 0 && now - last >= expirationMs) this.producers.delete(producerId);
+    for (const [producerId, { currentTxnFirstOffset, lastSeenMs }] of this.producers) {
+      if (currentTxnFirstOffset < 0 && now - lastSeenMs >= expirationMs) this.producers.delete(producerId);
     }
   }
 

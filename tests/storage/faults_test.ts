@@ -5,6 +5,7 @@
 
 import { assertEquals } from "@std/assert/equals";
 import { assert } from "../../src/base/assert.ts";
+import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { DataDirectoryError } from "../../src/storage/data_directory.ts";
 import { FaultyFiles } from "../../src/storage/files_faulty.ts";
@@ -66,7 +67,8 @@ function check(log: Log, acknowledged: Acknowledged, atLeast = acknowledged.valu
 /** Appends, rolls, reads, flushes, cuts off old segments, closes and opens, for 40 records. True if it got to the end. */
 async function scenario(files: FaultyFiles, acknowledged: Acknowledged): Promise<boolean> {
   try {
-    let { manager } = await openManager(CONFIG, files);
+    const clock = new ManualClock();
+    let { manager } = await openManager(CONFIG, files, clock);
     let log = manager.create("t", 0, TOPIC_ID);
     for (let sequence = 0; sequence < 40; sequence++) {
       if (!send(log, sequence, acknowledged, 3)) return false;
@@ -75,11 +77,14 @@ async function scenario(files: FaultyFiles, acknowledged: Acknowledged): Promise
         await log.flush();
         acknowledged.flushed = known;
       }
-      if (sequence % 10 === 7) await manager.tick(START + sequence * 60_000);
+      if (sequence % 10 === 7) {
+        clock.advance(600_000);
+        await manager.tick();
+      }
       if (sequence % 8 === 3) log.read(sequence >> 1, LIMITS);
       if (sequence === 20) {
         await manager.close();
-        ({ manager } = await openManager(CONFIG, files));
+        ({ manager } = await openManager(CONFIG, files, clock));
         log = manager.get("t", 0)!;
       }
     }

@@ -146,9 +146,11 @@ Deno.test("LogManager.remove() takes a partition away at once and its files afte
   assertEquals(/^t-0\.[0-9A-Za-z]+-delete$/.test(directories()[0]), true);
   const fresh = manager.create("t", 0, TOPIC_ID);
   assertEquals(mustAppend(fresh, batch(1)), 0);
-  await manager.tick(clock.now() + 999);
+  clock.advance(999);
+  await manager.tick();
   assertEquals(directories().length, 2);
-  await manager.tick(clock.now() + 1000);
+  clock.advance(1);
+  await manager.tick();
   assertEquals(directories(), ["t-0"]);
 });
 
@@ -158,17 +160,18 @@ Deno.test("a deletion that was not finished is finished after a restart", async 
   manager.remove("t", 0);
   await manager.close();
   const again = await openManager({}, files);
-  await again.manager.tick(again.clock.now());
+  await again.manager.tick();
   assertEquals(files.list(DIRECTORY).some((entry) => entry.isDirectory), false);
 });
 
 Deno.test("LogManager.tick() checkpoints offsets, so that a crash reads no more than it must", async () => {
-  const { manager, log, files } = await openLog();
+  const { manager, log, files, clock } = await openLog();
   mustAppend(log, batch(4));
   await log.flush();
   log.highWatermark = 3;
   manager.deleteRecordsBefore(log, 2);
-  await manager.tick(START + 60_000);
+  clock.advance(60_000);
+  await manager.tick();
   assertEquals(readText(files, "/data/recovery-point-offset-checkpoint"), "0\n1\nt 0 4\n");
   assertEquals(readText(files, "/data/replication-offset-checkpoint"), "0\n1\nt 0 3\n");
   assertEquals(readText(files, "/data/log-start-offset-checkpoint"), "0\n1\nt 0 2\n");
@@ -180,22 +183,27 @@ Deno.test("LogManager.tick() checkpoints offsets, so that a crash reads no more 
 Deno.test("LogManager.tick() flushes by flush.ms, and applies retention below the high watermark", async () => {
   const { manager, log, clock } = await openLog({ flushMs: 500, retentionMs: 10, segmentBytes: 100 });
   for (let i = 0; i < 4; i++) mustAppend(log, batch(1));
-  await manager.tick(clock.now() + 499);
+  clock.advance(499);
+  await manager.tick();
   assertEquals(log.recoveryPoint < 4, true);
-  await manager.tick(clock.now() + 500);
+  clock.advance(1);
+  await manager.tick();
   assertEquals(log.recoveryPoint, 4);
   log.highWatermark = 2;
-  await manager.tick(clock.now() + 300_000);
+  clock.advance(300_000);
+  await manager.tick();
   assertEquals(log.logStartOffset, 2);
 });
 
 Deno.test("LogManager flushes a log that a crash would take long to read again", async () => {
-  const { manager, log } = await openLog({ maxMessageBytes: 40 << 20 });
+  const { manager, log, clock } = await openLog({ maxMessageBytes: 40 << 20 });
   mustAppend(log, batch(1, { bytes: 33 << 20, producerId: 1, producerEpoch: 0, baseSequence: 0 }));
-  await manager.tick(START + 60_000);
+  clock.advance(60_000);
+  await manager.tick();
   assertEquals(log.recoveryPoint, 0);
   mustAppend(log, batch(1, { bytes: 33 << 20 }));
-  await manager.tick(START + 120_000);
+  clock.advance(60_000);
+  await manager.tick();
   assertEquals(log.recoveryPoint, 2);
 });
 
@@ -263,4 +271,40 @@ Deno.test("a log that is made anew under a deleted one's name inherits none of i
   damage(damaged, "/data/t-0/00000000000000000000.log", 100, new Uint8Array([1, 2, 3]));
   const { manager } = await openManager({}, damaged);
   assertEquals(manager.get("t", 0)!.offline !== null, true);
+});
+
+Deno.test("what is due is done although the wall clock is set back by a month", async () => {
+  const { manager, log, clock, files } = await openLog({
+    flushMs: 500,
+    fileDeleteDelayMs: 1000,
+    producerIdExpirationMs: 1000,
+  });
+  mustAppend(log, batch(1, { producerId: 7, producerEpoch: 0, baseSequence: 0 }));
+  manager.create("gone", 0, OTHER_TOPIC_ID);
+  manager.remove("gone", 0);
+  log.highWatermark = 1;
+  clock.jump(-30 * 86_400_000);
+  clock.advance(500);
+  await manager.tick();
+  assertEquals(log.recoveryPoint, 1);
+  clock.advance(300_000);
+  await manager.tick();
+  assertEquals(log.activeProducers(), []);
+  assertEquals(readText(files, "/data/recovery-point-offset-checkpoint"), "0\n1\nt 0 1\n");
+  assertEquals(readText(files, "/data/replication-offset-checkpoint"), "0\n1\nt 0 1\n");
+  assertEquals(files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).map(({ name }) => name), [
+    "t-0",
+  ]);
+});
+
+Deno.test("a wall clock that is set forward by a month expires no producer and deletes no file early", async () => {
+  const { manager, log, clock, files } = await openLog({ fileDeleteDelayMs: 1000 });
+  mustAppend(log, batch(1, { producerId: 7, producerEpoch: 0, baseSequence: 0 }));
+  manager.create("gone", 0, OTHER_TOPIC_ID);
+  manager.remove("gone", 0);
+  clock.jump(30 * 86_400_000);
+  clock.advance(999);
+  await manager.tick();
+  assertEquals(log.activeProducers().length, 1);
+  assertEquals(files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).length, 2);
 });

@@ -22,7 +22,7 @@ const LIMITS = { maxBytes: 1 << 20, maxOffset: Infinity, minOneMessage: true };
 /** A log of `count` one-record batches from three producers, and the files as a kill leaves them. */
 async function crashedLog(count: number, config: Partial<LogConfig> = SMALL, flushAfter = -1) {
   const files = new MemoryFiles(() => START);
-  const { log, manager } = await openLog(config, files);
+  const { log, manager, clock } = await openLog(config, files);
   for (let i = 0; i < count; i++) {
     const o = {
       producerId: i % 3,
@@ -34,7 +34,8 @@ async function crashedLog(count: number, config: Partial<LogConfig> = SMALL, flu
     mustAppend(log, batch(1, o), { leaderEpoch: i < count / 2 ? 1 : 2 });
     if (i === flushAfter) {
       await log.flush();
-      await manager.tick(START + 100_000);
+      clock.advance(100_000);
+      await manager.tick();
     }
   }
   return { files: files.crashed("killed"), bases: log.segmentBaseOffsets };

@@ -4,6 +4,7 @@
  * batch_builder.ts, one record in record.ts, formats 0 and 1 in legacy.ts.
  */
 
+import { Allowance } from "./allowance.ts";
 import {
   ATTRIBUTES_AT,
   BASE_OFFSET_AT,
@@ -41,7 +42,7 @@ import {
   writeInt32,
   writeInt64,
 } from "./big_endian.ts";
-import { decompress, DEFAULT_MAX_DECOMPRESSED_BYTES } from "./compression/index.ts";
+import { decompress } from "./compression/index.ts";
 import { crc32c } from "./crc32c.ts";
 import { ErrorCode } from "./errors.ts";
 import { MalformedFrame } from "./malformed.ts";
@@ -198,40 +199,43 @@ export class BatchView {
   }
 
   /**
-   * Walks over the records without decoding more than it is asked for. Decompresses to at most `maxBytes`. This and
-   * the cursor throw {@link MalformedFrame} when the payload is not what the header says.
+   * Walks over the records without decoding more than it is asked for, at the cost of `allowance` (or of one with at
+   * most that many decompressed bytes). This and the cursor throw {@link MalformedFrame} when the payload is not what
+   * the header says, and `TooCostly`, which is one, when the allowance does not suffice.
    */
-  cursor(maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES): RecordCursor {
-    const first = this.start + BATCH_OVERHEAD;
-    const end = this.start + this.sizeInBytes;
-    const { recordCount, compression } = this;
+  cursor(allowance: Allowance | number = new Allowance()): RecordCursor {
+    const allowed = typeof allowance === "number" ? new Allowance(allowance) : allowance;
     const logAppendTime = this.timestampType === TimestampType.LOG_APPEND_TIME ? this.maxTimestamp : null;
-    // Without records there is no payload to be decompressed: a compactor leaves such batches, whatever their codec.
-    if (compression === Compression.NONE || (recordCount === 0 && first === end)) {
-      return new RecordCursor(
-        this.bytes,
-        first,
-        end,
-        recordCount,
-        this.baseOffset,
-        this.baseTimestamp,
-        logAppendTime,
-      );
-    }
-    const payload = decompress(compression, this.bytes.subarray(first, end), maxBytes);
+    // Before anything is decompressed: that so many records would be too many can be known for nothing.
+    allowed.takeItems(Math.max(0, this.recordCount));
+    const { bytes, start, end } = this.payload(allowed);
     return new RecordCursor(
-      payload,
-      0,
-      payload.length,
-      recordCount,
+      bytes,
+      start,
+      end,
+      this.recordCount,
       this.baseOffset,
       this.baseTimestamp,
       logAppendTime,
+      allowed,
     );
   }
 
+  /** Where the records are, decompressed. Throws as {@link cursor}. */
+  private payload(allowance: Allowance): { bytes: Uint8Array; start: number; end: number } {
+    const start = this.start + BATCH_OVERHEAD;
+    const end = this.start + this.sizeInBytes;
+    // Without records there is no payload to be decompressed: a compactor leaves such batches, whatever their codec.
+    if (this.compression === Compression.NONE || (this.recordCount === 0 && start === end)) {
+      return { bytes: this.bytes, start, end };
+    }
+    const bytes = decompress(this.compression, this.bytes.subarray(start, end), allowance.bytes);
+    allowance.takeBytes(bytes.length);
+    return { bytes, start: 0, end: bytes.length };
+  }
+
   /** All records, decoded one by one as they are taken. Bounds and errors as for {@link cursor}. */
-  *records(maxBytes?: number): Generator<Record, void, undefined> {
+  *records(maxBytes?: Allowance | number): Generator<Record, void, undefined> {
     const cursor = this.cursor(maxBytes);
     while (cursor.next()) yield cursor.record();
   }

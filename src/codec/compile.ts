@@ -173,6 +173,7 @@ function readTags(
     const field = known.find((f) => f.tag === tag);
     if (field === undefined) {
       const unknown = (value[UNKNOWN_TAGS] ??= []) as UnknownTags;
+      reader.takeElements(1, path);
       unknown.push({ tag, data: reader.view8(size) });
       continue;
     }
@@ -247,7 +248,14 @@ function compileField(path: string, spec: FieldSpec, version: number, flexible: 
         },
       });
     case "array":
-      return arrayCodec(path, compileField(`${path}[]`, spec.element!, version, flexible), nullable, compact);
+      return arrayCodec(
+        path,
+        compileField(`${path}[]`, spec.element!, version, flexible),
+        // A small number takes a few times its byte, which is nothing: there is no need to count those.
+        spec.element!.kind !== "int8",
+        nullable,
+        compact,
+      );
     case "struct": {
       const codec = compileStruct(path, spec.fields!, version, flexible);
       return nullable ? nullableStruct(path, codec, isTagged(spec, version) ? 0 : -1) : codec as Codec;
@@ -284,7 +292,13 @@ function sized(
   };
 }
 
-function arrayCodec(path: string, element: Codec, nullable: boolean, compact: boolean): Codec {
+function arrayCodec(
+  path: string,
+  element: Codec,
+  isCounted: boolean,
+  nullable: boolean,
+  compact: boolean,
+): Codec {
   // An element without bytes of its own still costs memory, so each counts as one byte at least.
   const elementSize = Math.max(1, element.minSize);
   return sized(path, nullable, compact, 32, {
@@ -292,6 +306,7 @@ function arrayCodec(path: string, element: Codec, nullable: boolean, compact: bo
       if (length * elementSize > reader.remaining) {
         throw new MalformedFrame(`${path} has ${length} elements, ${reader.remaining} bytes are left`);
       }
+      if (isCounted) reader.takeElements(length, path);
       const values: unknown[] = [];
       for (let i = 0; i < length; i++) values.push(element.read(reader));
       return values;

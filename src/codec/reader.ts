@@ -13,11 +13,23 @@ const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 /** Strings up to this length are tried as ASCII in a loop, which beats the decoder's call overhead. */
 const ASCII_LOOP_MAX = 48;
 
+/**
+ * How many elements of arrays one frame may hold, all arrays of it together: each becomes an object of 50 to 200 bytes, or
+ * a string, that takes two bytes of the frame at the least. Without a bound a frame of 100 MiB would become gigabytes.
+ * Fields on average take more than {@link MIN_BYTES_PER_ELEMENT} bytes in whatever a client sends in earnest, and a
+ * client with 100,000 partitions in as many topics, each named by itself, needs 200,000 elements.
+ */
+export const MAX_ELEMENTS = 250_000;
+/** So few elements are let pass whatever their size. */
+export const FREE_ELEMENTS = 10_000;
+export const MIN_BYTES_PER_ELEMENT = 4;
+
 export class Reader {
   readonly bytes: Uint8Array;
   position: number;
   readonly end: number;
   private readonly view: DataView;
+  private elementsLeft: number;
 
   /** Reads `bytes` from `start` up to, not including, `end` (both indexes into `bytes`). */
   constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
@@ -25,11 +37,21 @@ export class Reader {
     this.position = start;
     this.end = end;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const fit = Math.floor((end - start) / MIN_BYTES_PER_ELEMENT);
+    this.elementsLeft = Math.min(MAX_ELEMENTS, Math.max(FREE_ELEMENTS, fit));
   }
 
   /** Bytes not read yet. */
   get remaining(): number {
     return this.end - this.position;
+  }
+
+  /** Counts elements of an array before they are read; throws when the frame has had too many: {@link MAX_ELEMENTS}. */
+  takeElements(count: number, path: string): void {
+    if (count > this.elementsLeft) {
+      throw new MalformedFrame(`${path} has ${count} elements, ${this.elementsLeft} more are allowed in the frame`);
+    }
+    this.elementsLeft -= count;
   }
 
   /** Moves over `size` bytes and gives where they start. */

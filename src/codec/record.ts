@@ -7,6 +7,7 @@
  * and leaves keys, values and headers where they are until someone asks.
  */
 
+import { Allowance } from "./allowance.ts";
 import type { Int64 } from "./int64.ts";
 import { MalformedFrame } from "./malformed.ts";
 
@@ -35,6 +36,8 @@ export const MIN_RECORD_BYTES = 7;
 // ignoreBOM: a byte order mark at the start of a key is part of the key.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
+
+const unlimited = new Allowance();
 
 /**
  * Walks over the records of one batch, in order and once. After `next()` gave true, the fields describe the current
@@ -71,7 +74,7 @@ export class RecordCursor {
 
   /**
    * Over `bytes[start, limit)`, which must hold exactly `count` records. With `logAppendTime` every record has that
-   * timestamp.
+   * timestamp. The records are paid for; `allowance` pays for their headers.
    */
   constructor(
     readonly bytes: Uint8Array,
@@ -81,6 +84,7 @@ export class RecordCursor {
     private readonly baseOffset: number,
     private readonly baseTimestamp: number,
     private readonly logAppendTime: number | null,
+    private readonly allowance: Allowance = unlimited,
   ) {
     if (count < 0) throw new MalformedFrame(`Cannot read records: the record count is ${count}`);
     this.#basesAreExact = Number.isSafeInteger(baseOffset) &&
@@ -220,6 +224,7 @@ export class RecordCursor {
     if (count < 0 || count * 2 > this.end - this.#at) {
       throw new MalformedFrame(`Cannot read record: ${count} headers, ${this.end - this.#at} bytes left`);
     }
+    if (count > 0) this.allowance.takeItems(count);
     this.headerCount = count;
     this.#headersStart = this.#at;
     for (let i = 0; i < count; i++) {

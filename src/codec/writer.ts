@@ -1,8 +1,11 @@
 /**
  * Writes the primitive types of the Kafka protocol. Record batches are not copied: they become chunks of their
  * own between the written bytes, so that a fetched megabyte goes to the socket as it came from the file.
+ *
+ * What a client's input can make too long to be written is {@link Unwritable}, the only thing that is thrown here.
  */
 import { assert } from "../base/assert.ts";
+import { Unwritable } from "./malformed.ts";
 import { writeUuid } from "./uuid.ts";
 
 const utf8 = new TextEncoder();
@@ -11,6 +14,14 @@ const utf8 = new TextEncoder();
 const SLAB_BYTES = 64 * 1024;
 /** Below this, copying record bytes costs less than one more chunk on the socket. */
 const COPY_BELOW_BYTES = 2048;
+
+/** The longest string, in UTF-8, that a version without compact lengths has room for. */
+export const MAX_STRING_BYTES = 0x7fff;
+/**
+ * The longest frame that is written. The protocol's int32 would allow twice as much, but nothing that a client means is
+ * so long, and no client could take it.
+ */
+export const MAX_FRAME_BYTES = 1 << 30;
 
 let slab = new Uint8Array(SLAB_BYTES);
 let slabView = new DataView(slab.buffer);
@@ -56,6 +67,7 @@ export class Writer {
 
   private grow(size: number): void {
     const used = this.position - this.start;
+    checkSize(this.chunkBytes + used + size);
     const bytes = new Uint8Array(Math.max(1024, 2 * used, used + size));
     bytes.set(this.bytes.subarray(this.start, this.position));
     if (this.bytes === slab) slabUsed = this.start;
@@ -137,10 +149,9 @@ export class Writer {
       return;
     }
     const encoded = utf8.encode(text);
-    assert(
-      compact || encoded.length <= 0x7fff,
-      `string of ${encoded.length} bytes where the protocol has 32767`,
-    );
+    if (!compact && encoded.length > MAX_STRING_BYTES) {
+      throw new Unwritable(`string of ${encoded.length} bytes where the protocol has ${MAX_STRING_BYTES}`);
+    }
     this.length(encoded.length, compact, 16);
     this.raw(encoded);
   }
@@ -157,6 +168,7 @@ export class Writer {
     this.seal();
     this.chunks.push(bytes);
     this.chunkBytes += bytes.length;
+    checkSize(this.chunkBytes);
   }
 
   private seal(): void {
@@ -184,6 +196,11 @@ export class Writer {
     head[3] = size;
     return chunks;
   }
+}
+
+function checkSize(bytes: number): void {
+  if (bytes <= MAX_FRAME_BYTES) return;
+  throw new Unwritable(`message of ${bytes} bytes or more, a frame may have ${MAX_FRAME_BYTES}`);
 }
 
 /** The bytes of `chunks` in one array; the chunk itself when there is only one. */

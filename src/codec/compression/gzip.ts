@@ -1,7 +1,8 @@
 /** gzip through node:zlib. */
 
 import { constants, gunzipSync, gzipSync } from "node:zlib";
-import { MalformedFrame } from "../malformed.ts";
+import { MalformedFrame, TooCostly } from "../malformed.ts";
+import { isTooLarge } from "./zlib_error.ts";
 import { asPlainArray } from "./plain_array.ts";
 
 /** `level` is 1–9, or -1 for zlib's own default, which is Kafka's too. */
@@ -9,16 +10,19 @@ export function gzip(bytes: Uint8Array, level: number = constants.Z_DEFAULT_COMP
   return asPlainArray(gzipSync(bytes, { level }));
 }
 
-/** Throws {@link MalformedFrame} for bytes that are not gzip, are cut short, or would exceed `maxBytes`. */
+/** Throws {@link MalformedFrame} for bytes that are not gzip, or are cut short, and {@link TooCostly} above `maxBytes`. */
 export function gunzip(bytes: Uint8Array, maxBytes: number): Uint8Array {
   let out: Uint8Array;
   try {
     out = asPlainArray(gunzipSync(bytes, { maxOutputLength: Math.max(maxBytes, 1) })); // 0 is not allowed
   } catch (error) {
+    if (isTooLarge(error)) throw tooCostly(maxBytes);
     throw new MalformedFrame(`Cannot decompress gzip: ${(error as Error).message}`);
   }
-  if (out.length > maxBytes) {
-    throw new MalformedFrame(`Cannot decompress gzip: more than the ${maxBytes} bytes allowed`);
-  }
+  if (out.length > maxBytes) throw tooCostly(maxBytes);
   return out;
+}
+
+function tooCostly(maxBytes: number): TooCostly {
+  return new TooCostly(`Cannot decompress gzip: more than the ${maxBytes} bytes allowed`);
 }

@@ -5,17 +5,14 @@
 
 import { assert } from "../../base/assert.ts";
 import { Compression } from "../batch_format.ts";
-import { MalformedFrame } from "../malformed.ts";
+import { DEFAULT_MAX_DECOMPRESSED_BYTES } from "../allowance.ts";
+import { MalformedFrame, type TooCostly } from "../malformed.ts";
 import { gunzip, gzip } from "./gzip.ts";
 import { compressLz4, decompressLz4 } from "./lz4.ts";
 import { compressSnappy, decompressSnappy } from "./snappy.ts";
 import { compressZstd, decompressZstd } from "./zstd.ts";
 
-/**
- * What one batch may be decompressed to where the caller sets no bound: above any batch that a producer makes out of
- * 100 MiB, which is the largest request (`socket.request.max.bytes`) it could send uncompressed.
- */
-export const DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024;
+export { DEFAULT_MAX_DECOMPRESSED_BYTES };
 
 /** `name` as `compression.type` has it, for each of {@link Compression}. */
 export const compressionNames: readonly string[] = ["none", "gzip", "snappy", "lz4", "zstd"];
@@ -38,7 +35,10 @@ export function compress(type: number, bytes: Uint8Array, level?: number): Uint8
   }
 }
 
-/** Throws {@link MalformedFrame} for an unknown type, for bytes that are not of that type, and above `maxBytes`. */
+/**
+ * Throws {@link MalformedFrame} for an unknown type and for bytes that are not of that type, and {@link TooCostly}, which
+ * is one of these, above `maxBytes`.
+ */
 export function decompress(
   type: number,
   bytes: Uint8Array,

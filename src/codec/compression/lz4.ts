@@ -8,7 +8,7 @@
  * their place, never to more than the frame's block size.
  */
 
-import { MalformedFrame } from "../malformed.ts";
+import { MalformedFrame, TooCostly } from "../malformed.ts";
 import { loadAddon } from "../addon.ts";
 import { xxhash32 } from "./xxhash32.ts";
 
@@ -64,7 +64,7 @@ export function compressLz4(bytes: Uint8Array, options: Lz4Options = {}): Uint8A
   return out; // and four zeros, the end mark
 }
 
-/** Throws {@link MalformedFrame} for bytes that are not such a frame, are cut short, or would exceed `maxBytes`. */
+/** Throws {@link MalformedFrame} for bytes that are not such a frame or are cut short, {@link TooCostly} above `maxBytes`. */
 export function decompressLz4(bytes: Uint8Array, maxBytes: number, options: Lz4Options = {}): Uint8Array {
   const frame = readHeader(bytes, options);
   const blockOverhead = frame.flags & BLOCK_CHECKSUM ? 4 : 0;
@@ -209,8 +209,8 @@ function checkHash(of: string, computed: number, stored: number): void {
   }
 }
 
-function tooLarge(room: number): MalformedFrame {
-  return new MalformedFrame(`Cannot decompress lz4: more than the ${room} bytes allowed`);
+function tooLarge(room: number): TooCostly {
+  return new TooCostly(`Cannot decompress lz4: more than the ${room} bytes allowed`);
 }
 
 /** A block without the size that the library puts in front of it. Without the library: no gain, so it gets stored. */

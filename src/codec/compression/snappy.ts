@@ -9,7 +9,7 @@
  */
 
 import { readInt32, writeInt32 } from "../big_endian.ts";
-import { MalformedFrame } from "../malformed.ts";
+import { MalformedFrame, TooCostly } from "../malformed.ts";
 import { loadAddon } from "../addon.ts";
 
 const MAGIC = Uint8Array.of(0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00);
@@ -45,13 +45,13 @@ export function compressSnappy(bytes: Uint8Array): Uint8Array {
   return out;
 }
 
-/** Throws {@link MalformedFrame} for bytes that are not snappy, are cut short, or would exceed `maxBytes`. */
+/** Throws {@link MalformedFrame} for bytes that are not snappy or are cut short, {@link TooCostly} above `maxBytes`. */
 export function decompressSnappy(bytes: Uint8Array, maxBytes: number): Uint8Array {
   const blocks = hasHeader(bytes, 0) ? xerialBlocks(bytes) : [readBlock(bytes, 0, bytes.length)];
   let size = 0;
   for (const block of blocks) size += block.size;
   if (size > maxBytes) {
-    throw new MalformedFrame(`Cannot decompress snappy: ${size} bytes, at most ${maxBytes} allowed`);
+    throw new TooCostly(`Cannot decompress snappy: ${size} bytes, at most ${maxBytes} allowed`);
   }
   const out = new Uint8Array(size);
   let at = 0;

@@ -4,8 +4,9 @@
  */
 
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { MalformedFrame } from "../malformed.ts";
+import { MalformedFrame, TooCostly } from "../malformed.ts";
 import { asPlainArray } from "./plain_array.ts";
+import { isTooLarge } from "./zlib_error.ts";
 
 /** Kafka's default for `compression.zstd.level`. */
 export const DEFAULT_ZSTD_LEVEL = 3;
@@ -19,12 +20,19 @@ export function compressZstd(bytes: Uint8Array, level: number = DEFAULT_ZSTD_LEV
   return out.subarray(0, endOfFrame(out, 0));
 }
 
-/** Throws {@link MalformedFrame} for bytes that are not zstd, are cut short, or would exceed `maxBytes`. */
+/** Clients send one frame, some a few; each costs a call into the library, however few bytes it takes. */
+const MAX_FRAMES = 1000;
+
+/** Throws {@link MalformedFrame} for bytes that are not zstd or are cut short, and {@link TooCostly} above `maxBytes`. */
 export function decompressZstd(bytes: Uint8Array, maxBytes: number): Uint8Array {
   const parts: Uint8Array[] = [];
   let total = 0;
   let at = 0;
+  let frames = 0;
   do {
+    if (++frames > MAX_FRAMES) {
+      throw new TooCostly(`Cannot decompress zstd: more than the ${MAX_FRAMES} frames allowed`);
+    }
     const end = endOfFrame(bytes, at);
     if (!isSkippable(bytes, at)) {
       const part = decompressFrame(bytes.subarray(at, end), maxBytes - total);
@@ -48,12 +56,15 @@ function decompressFrame(frame: Uint8Array, maxBytes: number): Uint8Array {
   try {
     out = asPlainArray(zstdDecompressSync(frame, { maxOutputLength: Math.max(maxBytes, 1) })); // 0 is not allowed
   } catch (error) {
+    if (isTooLarge(error)) throw tooCostly(maxBytes);
     throw new MalformedFrame(`Cannot decompress zstd: ${(error as Error).message}`);
   }
-  if (out.length > maxBytes) {
-    throw new MalformedFrame(`Cannot decompress zstd: more than the ${maxBytes} bytes allowed`);
-  }
+  if (out.length > maxBytes) throw tooCostly(maxBytes);
   return out;
+}
+
+function tooCostly(maxBytes: number): TooCostly {
+  return new TooCostly(`Cannot decompress zstd: more than the ${maxBytes} bytes allowed`);
 }
 
 /** 0x184D2A50–5F in little-endian: four bytes of length and content for other programs, to be passed over. */

@@ -64,6 +64,7 @@ export interface LogOptions {
   /** From the checkpoints; undefined when they do not name the partition. */
   recoveryPoint: number | undefined;
   logStartOffset: number | undefined;
+  highWatermark?: number;
   /** How the last use ended; "new" is a directory just made. After "closed" the recovery point is the log's end. */
   origin: "new" | "closed" | "crashed";
   /** Gets one line for people about each thing that went wrong. */
@@ -101,7 +102,9 @@ export class Log {
   private lastFlushMs: number;
 
   /** Null once everything is open; else how to open it at the next use. */
-  private unopened: { listed: boolean; how: "closed" | "crashed"; endIsKnown: boolean } | null;
+  private unopened: { listed: boolean; how: "closed" | "crashed"; closedAt: number | null } | null;
+  /** What the log reached when it was last used, as far as the checkpoints know. */
+  private reachedBefore: number;
   /** A failed append may have left bytes after the end of the active segment. */
   private tailDirty = false;
   /** Some operation failed, and was reported; the next append to succeed reports that too. */
@@ -132,12 +135,16 @@ export class Log {
     }, () => this.epochFile.flush());
     this.startOffset = o.logStartOffset ?? 0;
     this.flushedOffset = o.recoveryPoint ?? 0;
-    this.endOffset = Math.max(this.flushedOffset, this.startOffset);
+    this.reachedBefore = Math.max(this.flushedOffset, o.highWatermark ?? 0);
+    this.endOffset = this.flushedOffset;
     this.lastFlushMs = o.clock.monotonic();
     const how = o.origin === "closed" ? "closed" : "crashed";
-    this.unopened = { listed: false, how, endIsKnown: o.recoveryPoint !== undefined };
+    const closedAt = how === "closed" ? o.recoveryPoint ?? null : null;
+    this.unopened = { listed: false, how, closedAt };
     this.list();
-    if (how === "crashed" || o.recoveryPoint === undefined) this.isReady();
+    // What the checkpoints and the names of files tell has to agree, or the files have to be read.
+    if (closedAt === null || closedAt < this.startOffset || closedAt < this.reachedBefore) this.isReady();
+    else if (closedAt > 0 && this.segments.active === undefined) this.isReady();
   }
 
   get name(): string {
@@ -452,7 +459,7 @@ export class Log {
       this.producers = producersOf(this.openingInput(), offset);
     });
     // Halfway, what is on disk and in memory may differ: it is read again before anything else.
-    if (!truncated) this.unopened = { listed: false, how: "crashed", endIsKnown: false };
+    if (!truncated) this.unopened = { listed: false, how: "crashed", closedAt: null };
     return truncated ? ErrorCode.NONE : ErrorCode.KAFKA_STORAGE_ERROR;
   }
 
@@ -589,7 +596,7 @@ export class Log {
     } finally {
       segments.closeAll();
       this.offline ??= `The log of ${this.name} was closed`;
-      this.unopened ??= { listed: true, how: "closed", endIsKnown: true };
+      this.unopened ??= { listed: true, how: "closed", closedAt: null };
     }
   }
 
@@ -597,7 +604,7 @@ export class Log {
   moveAway(path: string): void {
     this.segments.moveTo(path);
     this.offline = `The partition ${this.name} was deleted`;
-    this.unopened = { listed: true, how: "closed", endIsKnown: true };
+    this.unopened = { listed: true, how: "closed", closedAt: null };
   }
 
   // ------------------------------------------------------------------------------------------------------- opening
@@ -612,14 +619,14 @@ export class Log {
   private isReady(): boolean {
     if (this.unopened === null) return true;
     if (this.offline !== null || !this.list()) return false;
-    const { how, endIsKnown } = this.unopened;
+    const { how, closedAt } = this.unopened;
     this.attempt("open", () => {
       let opened: OpenedLog | string | null = null;
       if (how === "closed") {
-        opened = openClosedLog(this.openingInput(), endIsKnown ? this.endOffset : null);
+        opened = openClosedLog(this.openingInput(), closedAt);
         // What was noted is not so: the segment that was written last is in doubt.
         if (opened === null) {
-          this.flushedOffset = Math.min(this.flushedOffset, this.segments.active!.baseOffset);
+          this.flushedOffset = Math.min(this.flushedOffset, this.segments.active?.baseOffset ?? 0);
         }
       }
       if (opened === null) {
@@ -636,8 +643,19 @@ export class Log {
   /** Finds out which segments there are. */
   private list(): boolean {
     if (this.unopened === null || this.unopened.listed) return true;
-    const listed = this.attempt("list the files of", () => this.segments.load());
+    let orphans: string[] = [];
+    const listed = this.attempt("list the files of", () => {
+      orphans = this.segments.load();
+    });
     if (!listed) return false;
+    if (orphans.length > 0) {
+      this.onWarning(
+        `${this.name}: ${
+          orphans.join(", ")
+        } was there, but not the log file beside it: its records are lost, unless that ` +
+          `file is put back before the broker starts`,
+      );
+    }
     this.unopened.listed = true;
     this.startOffset = Math.max(this.startOffset, this.segments.list[0]?.baseOffset ?? 0);
     this.endOffset = Math.max(this.endOffset, this.startOffset);
@@ -645,8 +663,11 @@ export class Log {
   }
 
   private take(opened: OpenedLog): void {
-    this.endOffset = Math.max(opened.endOffset, this.startOffset);
-    this.highWatermark = Math.min(this.highWatermark, this.endOffset);
+    const { endOffset, startOffset } = opened;
+    this.tellOfLosses(opened);
+    this.endOffset = endOffset;
+    this.startOffset = startOffset;
+    this.highWatermark = Math.min(this.highWatermark, endOffset);
     this.flushedOffset = opened.flushedOffset;
     this.epochFile.open(opened.epochs, opened.epochsChanged, this.unopened?.how === "crashed");
     this.producers = opened.producers;
@@ -654,6 +675,26 @@ export class Log {
     this.unopened = null;
     // The next flush writes what cannot be written now.
     this.attempt("write leader epochs of", () => this.epochFile.write());
+  }
+
+  /** Checkpoints remember more than what is there: told aloud, since the offsets will be given to other records. */
+  private tellOfLosses({ endOffset, startOffset }: OpenedLog): void {
+    const { path } = this.segments.place;
+    if (endOffset < this.reachedBefore) {
+      this.onWarning(
+        `${this.name}: the checkpoints say that the log reached offset ${this.reachedBefore}, but what is in ${path} ends ` +
+          `at ${endOffset}: the records between are lost, and their offsets will be given to new ones. To get them back, ` +
+          `stop the broker and restore the directory from a copy`,
+      );
+    }
+    if (startOffset < this.startOffset) {
+      this.onWarning(
+        `${this.name}: the log start ${this.startOffset} of log-start-offset-checkpoint lies past the log's end: the log ` +
+          `now starts at its end, ${startOffset}. If the records before it are wanted, stop the broker, and remove the ` +
+          `partition's line from that file`,
+      );
+    }
+    this.reachedBefore = 0;
   }
 
   private openingInput(): OpeningInput {

@@ -24,6 +24,8 @@ export interface LogFiles {
   snapshots: number[];
   /** Whether there is a file of leader epochs. */
   hasEpochs: boolean;
+  /** Files of segments whose log was not there, which were removed. No deletion of ours leaves any: it takes the log last. */
+  orphans: string[];
 }
 
 /** Reads the directory and clears it of left-overs. Throws `IoError`. */
@@ -45,16 +47,18 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
     const snapshot = offsetOfName(name, SNAPSHOT_SUFFIX);
     if (snapshot !== null) snapshots.push(snapshot);
   }
-  // An index without its log is of a segment whose deletion was cut short.
+  const orphans: string[] = [];
   for (const name of names) {
     for (const suffix of SEGMENT_SUFFIXES) {
       const base = offsetOfName(name, suffix);
-      if (base !== null && !bases.has(base)) files.remove(`${place.path}/${name}`);
+      if (base === null || bases.has(base)) continue;
+      files.remove(`${place.path}/${name}`);
+      orphans.push(name);
     }
   }
   segments.sort((a, b) => a.baseOffset - b.baseOffset);
   snapshots.sort((a, b) => a - b);
-  return { segments, snapshots, hasEpochs: names.includes(LEADER_EPOCH_FILE) };
+  return { segments, snapshots, hasEpochs: names.includes(LEADER_EPOCH_FILE), orphans };
 }
 
 function isLeftOver(name: string): boolean {

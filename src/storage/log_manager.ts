@@ -261,6 +261,7 @@ export class LogManager {
         topicId: this.topicIdOf(path),
         recoveryPoint: recoveryPoints.get(name),
         logStartOffset: starts.get(name),
+        highWatermark: this.highWatermarks.get(name),
         origin: closedCleanly ? "closed" : "crashed",
       });
       log.highWatermark = clamp(this.highWatermarks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
@@ -286,7 +287,7 @@ export class LogManager {
   private load(
     topic: string,
     partition: number,
-    found: Pick<LogOptions, "topicId" | "recoveryPoint" | "logStartOffset" | "origin">,
+    found: Pick<LogOptions, "topicId" | "recoveryPoint" | "logStartOffset" | "highWatermark" | "origin">,
   ): Log {
     const { files, directory, clock, onWarning } = this.o;
     const config = this.o.configOf(topic);

@@ -24,6 +24,8 @@ export interface OpeningInput {
 
 export interface OpenedLog {
   endOffset: number;
+  /** The input's, unless that lay past the log's end. */
+  startOffset: number;
   /** Everything before it is on the device. */
   flushedOffset: number;
   epochs: LeaderEpochs;
@@ -38,50 +40,52 @@ export interface OpenedLog {
  */
 export function openClosedLog(i: OpeningInput, expected: number | null): OpenedLog | null {
   const { segments, startOffset } = i;
-  let endOffset = startOffset;
+  let end: number | null = startOffset;
   if (segments.active !== undefined) {
     segments.openIndexes(segments.active, i.config.indexIntervalBytes);
-    const end = endOfClosedLog(segments.active);
-    if (end !== null) endOffset = Math.max(end, startOffset);
-    if (end === null || (expected !== null && endOffset !== expected)) {
-      i.onWarning(
-        `${i.name}: closed in order at offset ${expected ?? "unknown"}, but the log ends at ` +
-          `${end ?? "a damaged batch"}; checking it`,
-      );
-      return null;
-    }
+    end = endOfClosedLog(segments.active);
+  }
+  if (end === null || end < startOffset || (expected !== null && end !== expected)) {
+    i.onWarning(
+      `${i.name}: closed in order at offset ${expected ?? "unknown"}, but ` +
+        `${
+          end === null ? "the log ends at a damaged batch" : `the log goes from ${startOffset} to ${end}`
+        }; checking it`,
+    );
+    return null;
   }
   const { epochs, changed } = loadEpochs(i);
+  const epochsChanged = epochs.truncateFromStart(startOffset) || changed;
   // Without any snapshot nothing is known of producers: whoever closes a log writes one.
-  const producers = segments.snapshots.latest === null ? new ProducerState() : producersOf(i, endOffset);
-  return { endOffset, flushedOffset: endOffset, epochs, epochsChanged: changed, producers };
+  const producers = segments.snapshots.latest === null ? new ProducerState() : producersOf(i, end);
+  return { endOffset: end, startOffset, flushedOffset: end, epochs, epochsChanged, producers };
 }
 
 /**
  * Checks and mends a log that was not closed in order. Gives a text when it is damaged in a way that must not be mended
- * by cutting: nothing was removed then. Throws `IoError`.
+ * by cutting: no record was removed then. Throws `IoError`.
  */
 export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { segments } = i;
   const { epochs, changed } = loadEpochs(i);
   const found = epochs.all;
+  const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
+    const startOffset = Math.min(i.startOffset, endOffset);
+    epochs.truncateFromStart(startOffset);
+    epochs.truncateFromEnd(endOffset);
+    // Writing the file again takes longer than all the rest of a log that is whole.
+    const epochsChanged = changed || !same(found, epochs.all);
+    return { endOffset, startOffset, flushedOffset, epochs, epochsChanged, producers };
+  };
   if (segments.active === undefined) {
-    const endOffset = i.startOffset;
-    const flushedOffset = Math.min(i.recoveryPoint, endOffset);
-    const epochsChanged = epochs.truncateFromEnd(endOffset) || changed;
-    return { endOffset, flushedOffset, epochs, epochsChanged, producers: new ProducerState() };
+    return opened(i.startOffset, Math.min(i.recoveryPoint, i.startOffset), new ProducerState());
   }
-  const recovery = recover({
-    ...recoveryParts(i),
-    recoveryPoint: i.recoveryPoint,
-    epochs,
-    onWarning: i.onWarning,
-  });
+  const recovery = recoverWithoutStrays(i, epochs);
   const { nextOffset, producers, torn, damage } = recovery;
   if (damage !== null) {
     return `The log of ${i.name} is damaged: ${damage.path} does not go on at position ${damage.position} (offset ` +
-      `${nextOffset}), but there are intact batches from ${damage.intactAt} on. Nothing was removed; the partition ` +
-      `is offline until the file is restored from a copy or the partition is deleted`;
+      `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until the file is restored ` +
+      `from a copy, or cut at this position if what follows is not needed, or the partition is deleted`;
   }
   reportLosses(i, recovery);
   for (let left = torn?.laterSegments ?? 0; left > 0; left--) segments.removeLast();
@@ -89,10 +93,22 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const flushedOffset = Math.min(i.recoveryPoint, nextOffset);
   for (const segment of segments.list.slice(segments.indexFor(flushedOffset))) segment.unsynced = true;
   segments.snapshots.removeAfter(nextOffset);
-  const endOffset = Math.max(nextOffset, i.startOffset);
-  epochs.truncateFromEnd(endOffset);
-  // Writing the file again takes longer than all the rest of a log that is whole.
-  return { endOffset, flushedOffset, epochs, epochsChanged: changed || !same(found, epochs.all), producers };
+  return opened(nextOffset, flushedOffset, producers);
+}
+
+/** Takes out of the log what does not belong to it, and checks the rest. */
+function recoverWithoutStrays(i: OpeningInput, epochs: LeaderEpochs): Recovery {
+  const { onWarning, segments } = i;
+  for (;;) {
+    const recovery = recover({ ...recoveryParts(i), recoveryPoint: i.recoveryPoint, epochs, onWarning });
+    if (recovery.stray === null) return recovery;
+    const { path } = recovery.stray.log;
+    const kept = segments.setAside(recovery.stray);
+    onWarning(
+      `${i.name}: ${path} begins before the segment before it ends (offset ${recovery.nextOffset}) and holds no intact ` +
+        `batch: it is no part of this log, and is kept as ${kept}`,
+    );
+  }
 }
 
 function same(a: readonly EpochEntry[], b: readonly EpochEntry[]): boolean {
@@ -123,9 +139,6 @@ function reportLosses(i: OpeningInput, { torn, gaps, nextOffset }: Recovery): vo
       `${i.name}: the records from offset ${from} to ${to - 1} are missing: they never reached the disk`,
     );
   }
-  if (nextOffset < i.recoveryPoint) {
-    i.onWarning(`${i.name}: ${i.recoveryPoint} was synced, but the log ends at ${nextOffset}`);
-  }
 }
 
 function loadEpochs(i: OpeningInput): { epochs: LeaderEpochs; changed: boolean } {
@@ -149,5 +162,5 @@ function loadEpochs(i: OpeningInput): { epochs: LeaderEpochs; changed: boolean }
       });
     }
   }
-  return { epochs, changed: epochs.truncateFromStart(i.startOffset) || changed };
+  return { epochs, changed };
 }

@@ -6,7 +6,7 @@
 import { type Files, IoError } from "./files.ts";
 import type { HandlePool, Place } from "./handles.ts";
 import { loadLogFiles } from "./log_files.ts";
-import { DELETED_SUFFIX, offsetName } from "./names.ts";
+import { DELETED_SUFFIX, LOG_SUFFIX, offsetName, STRAY_SUFFIX } from "./names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
 import { Snapshots } from "./snapshots.ts";
 
@@ -36,13 +36,14 @@ export class LogSegments {
     this.snapshots = new Snapshots(files, place, []);
   }
 
-  /** Reads the directory, forgetting what was known before. */
-  load(): void {
+  /** Reads the directory, forgetting what was known before. Gives the files that were there without their log. */
+  load(): string[] {
     this.closeAll();
-    const { segments, snapshots, hasEpochs } = loadLogFiles(this.files, this.pool, this.place);
+    const { segments, snapshots, hasEpochs, orphans } = loadLogFiles(this.files, this.pool, this.place);
     this.list = segments;
     this.hadEpochs = hasEpochs;
     this.snapshots = new Snapshots(this.files, this.place, snapshots);
+    return orphans;
   }
 
   get active(): Segment | undefined {
@@ -85,6 +86,21 @@ export class LogSegments {
     }
     this.list.pop();
     this.directoryUnsynced = true;
+  }
+
+  /** Takes a segment out of the log that does not belong there. Its file is kept under the name that comes back. */
+  setAside(segment: Segment): string {
+    segment.close();
+    const from = this.pathOf(offsetName(segment.baseOffset, LOG_SUFFIX));
+    let to = from + STRAY_SUFFIX;
+    for (let n = 2; this.files.stat(to) !== null; n++) to = `${from}.${n}${STRAY_SUFFIX}`;
+    for (const suffix of SEGMENT_SUFFIXES.filter((suffix) => suffix !== LOG_SUFFIX)) {
+      this.files.remove(this.pathOf(offsetName(segment.baseOffset, suffix)));
+    }
+    this.files.rename(from, to);
+    this.list = this.list.filter((other) => other !== segment);
+    this.directoryUnsynced = true;
+    return to;
   }
 
   /** Takes the oldest segment away; its files are renamed, and deleted by {@link deleteOldFiles} from `dueMs` on. */

@@ -12,6 +12,9 @@ export const CLEANED_SUFFIX = ".cleaned";
 export const SWAP_SUFFIX = ".swap";
 /** A directory that waits to be deleted. */
 export const DELETED_DIRECTORY_SUFFIX = "-delete";
+/** A file or directory that nobody owns up to: kept for an operator to look at, never read and never deleted. */
+export const STRAY_SUFFIX = ".stray";
+export const STRAY_DIRECTORY_SUFFIX = "-stray";
 
 export const LEADER_EPOCH_FILE = "leader-epoch-checkpoint";
 export const PARTITION_METADATA_FILE = "partition.metadata";
@@ -46,6 +49,15 @@ export function parsePartitionDirectory(name: string): { topic: string; partitio
 
 /** Where a deleted partition waits. `unique` keeps apart topics of one name that were deleted one after the other. */
 export function deletedDirectory(topic: string, partition: number, unique: string): string {
-  const rest = `-${partition}.${unique}${DELETED_DIRECTORY_SUFFIX}`;
+  return movedDirectory(topic, partition, unique, DELETED_DIRECTORY_SUFFIX);
+}
+
+/** Where a partition is kept that the metadata does not know. */
+export function strayDirectory(topic: string, partition: number, unique: string): string {
+  return movedDirectory(topic, partition, unique, STRAY_DIRECTORY_SUFFIX);
+}
+
+function movedDirectory(topic: string, partition: number, unique: string, suffix: string): string {
+  const rest = `-${partition}.${unique}${suffix}`;
   return topic.slice(0, MAX_NAME_BYTES - rest.length) + rest;
 }

@@ -9,6 +9,7 @@ import { BatchView } from "../codec/batch.ts";
 import {
   baseOffsetAt,
   isIntact,
+  isPlausibleHeader,
   lastOffsetAt,
   leaderEpochAt,
   maxTimestampAt,
@@ -44,8 +45,13 @@ export interface Recovery {
   torn: { segment: Segment; position: number; bytes: number; laterSegments: number } | null;
   /** Offsets missing between two segments, as [from, to): not damage where a compactor works. */
   gaps: [number, number][];
-  /** Damage in the middle: no record was touched, and the log must not be used. */
-  damage: { path: string; position: number; intactAt: string } | null;
+  /** Damage in the middle: no record was touched, and the log must not be used. `reason` tells why not to cut there. */
+  damage: { path: string; position: number; reason: string } | null;
+  /**
+   * A segment that begins before the one before it ends, with nothing intact in it: it is no part of this log. To be
+   * set aside before the log is checked anew; nothing else was done.
+   */
+  stray: Segment | null;
 }
 
 /** Checks and mends. Throws `IoError`. */
@@ -55,12 +61,19 @@ export function recover(i: RecoveryInput): Recovery {
   const from = beginIn(start, i.recoveryPoint);
   const { producers, upTo } = producersAt(i, Math.max(i.recoveryPoint, start.baseOffset));
   let producersUpTo = upTo;
-  let nextOffset = start.baseOffset;
+  let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
   const gaps: [number, number][] = [];
+  const search = new IntactSearch();
 
   for (let index = first; index < i.segments.length; index++) {
     const segment = i.segments[index];
     const begin = index === first ? from : 0;
+    if (segment.baseOffset < nextOffset && index > 0) {
+      // To go on in it would give offsets out again that records have.
+      const found = search.within([segment], 0);
+      const damage = found === null ? null : { path: segment.log.path, position: 0, reason: found };
+      return { nextOffset, producers, torn: null, gaps, damage, stray: damage === null ? segment : null };
+    }
     if (begin === 0) segment.resetIndexes();
     if (segment.baseOffset > nextOffset) {
       gaps.push([nextOffset, segment.baseOffset]);
@@ -83,21 +96,21 @@ export function recover(i: RecoveryInput): Recovery {
     });
     if (end < segment.size) {
       const laterSegments = i.segments.slice(index + 1);
-      const intactAt = findIntact(segment, end) ?? firstFound(laterSegments);
-      if (intactAt !== null) {
-        const damage = { path: segment.log.path, position: end, intactAt };
-        return { nextOffset, producers, torn: null, gaps, damage };
+      const found = search.within([segment, ...laterSegments], end);
+      if (found !== null) {
+        const damage = { path: segment.log.path, position: end, reason: found };
+        return { nextOffset, producers, torn: null, gaps, damage, stray: null };
       }
       const bytes = segment.size - end + laterSegments.reduce((sum, later) => sum + later.size, 0);
       segment.log.get().truncate(end);
       segment.size = end;
       finishIndexes(segment, i);
       const torn = { segment, position: end, bytes, laterSegments: laterSegments.length };
-      return { nextOffset, producers, torn, gaps, damage: null };
+      return { nextOffset, producers, torn, gaps, damage: null, stray: null };
     }
     finishIndexes(segment, i);
   }
-  return { nextOffset, producers, torn: null, gaps, damage: null };
+  return { nextOffset, producers, torn: null, gaps, damage: null, stray: null };
 }
 
 /**
@@ -122,6 +135,12 @@ export function endOfClosedLog(segment: Segment): number | null {
     return true;
   });
   return end === segment.size ? nextOffset : null;
+}
+
+/** Where a segment ends that lies before what is checked; 0, which says nothing, when it is damaged. */
+function endOfSegment(i: RecoveryInput, segment: Segment): number {
+  if (!segment.openIndexes()) segment.rebuildIndexes(i.indexIntervalBytes);
+  return endOfClosedLog(segment) ?? 0;
 }
 
 /**
@@ -170,37 +189,66 @@ function beginIn(segment: Segment, recoveryPoint: number): number {
   return position;
 }
 
-function firstFound(segments: Segment[]): string | null {
-  for (const segment of segments) {
-    const found = findIntact(segment, 0);
-    if (found !== null) return found;
-  }
-  return null;
-}
+/** Looking costs no more than this many times what is searched, and this much: records may be made to look like batches. */
+const CHECKED_PER_SEARCHED = 4;
+const CHECKED_AT_LEAST = 64 << 20;
+const SEARCH_CHUNK_BYTES = 1 << 20;
 
-/**
- * Looks at every byte from `from` on for the beginning of an intact batch of this segment. Most positions fall at the
- * first comparison; a checksum is computed only for what looks like a header. Offsets need not continue the log: no
- * checksum covers a batch's offset, so a damaged one may have led the check far ahead, and what follows is intact.
- */
-function findIntact(segment: Segment, from: number): string | null {
-  const chunk = new Uint8Array(1 << 20);
-  for (let position = from; position + PEEK_BYTES <= segment.size;) {
-    const length = Math.min(chunk.length, segment.size - position);
-    const held = segment.log.get().readAt(chunk.subarray(0, length), position);
-    const last = held - PEEK_BYTES;
-    for (let at = 0; at <= last; at++) {
-      if (chunk[at + MAGIC_AT] !== 2) continue;
-      const baseOffset = baseOffsetAt(chunk, at);
-      if (!(baseOffset >= segment.baseOffset && segment.canHold(baseOffset))) continue;
-      const size = sizeAt(chunk, at);
-      if (size === 0 || position + at + size > segment.size) continue;
-      const batch = new Uint8Array(size);
-      segment.log.get().readAt(batch, position + at);
-      if (isIntact(batch, 0, size)) return `${segment.log.path} at position ${position + at}`;
+/** The search for intact batches behind damage, in one log. */
+class IntactSearch {
+  private readonly chunk = new Uint8Array(SEARCH_CHUNK_BYTES);
+  private batch = new Uint8Array(0);
+  /** Bytes that may still be checksummed. */
+  private left = CHECKED_AT_LEAST;
+
+  /**
+   * Looks through the segments, the first of them from `from` on. Gives why they must not be cut off, or null when there
+   * is no reason. Throws `IoError`.
+   */
+  within(segments: readonly Segment[], from: number): string | null {
+    for (const [index, segment] of segments.entries()) {
+      const found = this.through(segment, index === 0 ? from : 0);
+      if (found !== null) return found;
     }
-    if (held < PEEK_BYTES) return null;
-    position += last + 1;
+    return null;
   }
-  return null;
+
+  /**
+   * Looks at every byte from `from` on for the beginning of an intact batch of this segment. Most positions fall at the
+   * first comparison; a checksum is computed only for what looks like a header. Offsets need not continue the log: no
+   * checksum covers a batch's offset, so a damaged one may have led the check far ahead, and what follows is intact.
+   */
+  private through(segment: Segment, from: number): string | null {
+    const { chunk } = this;
+    this.left += CHECKED_PER_SEARCHED * (segment.size - from);
+    for (let position = from; position + PEEK_BYTES <= segment.size;) {
+      const length = Math.min(chunk.length, segment.size - position);
+      const held = segment.log.get().readAt(chunk.subarray(0, length), position);
+      const last = held - PEEK_BYTES;
+      for (let at = 0; at <= last; at++) {
+        if (chunk[at + MAGIC_AT] !== 2) continue;
+        const baseOffset = baseOffsetAt(chunk, at);
+        if (!(baseOffset >= segment.baseOffset && segment.canHold(baseOffset))) continue;
+        const size = sizeAt(chunk, at);
+        if (position + at + size > segment.size || !isPlausibleHeader(chunk, at)) continue;
+        this.left -= size;
+        // Some may be intact: to cut them off on a guess could drop what was acknowledged.
+        if (this.left < 0) {
+          return `too much behind it looks like batches to tell whether there are intact ones`;
+        }
+        if (this.isIntactAt(segment, position + at, size)) {
+          return `there are intact batches from ${segment.log.path} at position ${position + at} on`;
+        }
+      }
+      if (held < PEEK_BYTES) return null;
+      position += last + 1;
+    }
+    return null;
+  }
+
+  private isIntactAt(segment: Segment, position: number, size: number): boolean {
+    if (this.batch.length < size) this.batch = new Uint8Array(size);
+    segment.log.get().readAt(this.batch.subarray(0, size), position);
+    return isIntact(this.batch, 0, size);
+  }
 }

@@ -103,6 +103,11 @@ export function offsetsIn(bytes: Uint8Array): number[] {
   return [...batchesIn(bytes)].map((batch) => batch.baseOffset);
 }
 
+/** Fails, and shows the text, unless `part` is in it. */
+export function assertIncludes(text: string | null, part: string): void {
+  assertEquals(text?.includes(part), true, `${text} does not include ${part}`);
+}
+
 /** Overwrites bytes of a file. */
 export function damage(files: Files, path: string, position: number, bytes: Uint8Array): void {
   const handle = files.open(path, false);

@@ -1,9 +1,12 @@
 import { assertEquals } from "@std/assert/equals";
+import { buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
+import { replaceFile } from "../../src/storage/files.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { LogConfig } from "../../src/storage/log_config.ts";
 import {
   append,
+  assertIncludes,
   batch,
   contentOf,
   damage,
@@ -227,7 +230,109 @@ Deno.test("a log that lost synced data tells so", async () => {
   files.open(logPath(bases.at(-1)!), false).truncate(0);
   const { log, warnings } = await reopened(files);
   assertEquals([log.nextOffset, warnings.length], [bases.at(-1)!, 1]);
-  assertEquals(warnings[0].includes("40 was synced"), true);
+  assertIncludes(warnings[0], "t-0: the checkpoints say that the log reached offset 40");
+});
+
+for (const origin of ["killed", "closed"] as const) {
+  Deno.test(`a log that was ${origin} and whose files are gone tells what it had`, async () => {
+    const files = new MemoryFiles(() => START);
+    const { log, manager, clock } = await openLog({}, files);
+    for (let i = 0; i < 20; i++) mustAppend(log, batch(1));
+    log.highWatermark = 20;
+    clock.advance(5000);
+    await manager.tick();
+    if (origin === "closed") await manager.close();
+    const left = files.crashed("killed");
+    left.remove(logPath(0));
+    const { log: again, warnings } = await reopened(left, {});
+    assertEquals([again.nextOffset, again.highWatermark], [0, 0]);
+    assertIncludes(warnings[0], "but not the log file beside it");
+    const told = warnings.filter((text) =>
+      text.includes("reached offset 20, but what is in /data/t-0 ends at 0")
+    );
+    assertEquals(told.length, 1, warnings.join("\n"));
+    // Told once: what the next start finds is what this one left.
+    mustAppend(again, batch(1));
+  });
+
+  Deno.test(`a log start past the end of a log that was ${origin} is taken back to the end, which is told`, async () => {
+    const files = new MemoryFiles(() => START);
+    const { log, manager } = await openLog({}, files);
+    for (let i = 0; i < 20; i++) mustAppend(log, batch(1), { leaderEpoch: 3 });
+    if (origin === "closed") await manager.close();
+    const left = files.crashed("killed");
+    replaceFile(left, "/data/log-start-offset-checkpoint", "0\n1\nt 0 100000\n", false);
+    const { log: again, warnings, manager: second } = await reopened(left, {});
+    assertEquals([again.logStartOffset, again.nextOffset], [20, 20]);
+    assertIncludes(warnings.at(-1)!, "the log start 100000 of log-start-offset-checkpoint lies past");
+    assertEquals(mustAppend(again, batch(1), { leaderEpoch: 3 }), 20);
+    assertEquals(again.leaderEpochAt(20), 3);
+    await second.close();
+    assertEquals((await reopened(left, {})).warnings, []);
+  });
+
+  Deno.test(`a foreign segment in a log that was ${origin} is set aside, and no offset is given out again`, async () => {
+    for (const size of [0, 3000]) {
+      const files = new MemoryFiles(() => START);
+      const { log, manager } = await openLog({}, files);
+      for (let i = 0; i < 20; i++) mustAppend(log, batch(1, { first: i }));
+      await log.flush();
+      if (origin === "closed") await manager.close();
+      const left = files.crashed("killed");
+      const bytes = new Uint8Array(size).fill(0x5a);
+      left.open(logPath(10), true).writeAt(bytes, 0);
+      const { log: again, warnings } = await reopened(left, {});
+      assertEquals(again.read(0, LIMITS).errorCode, ErrorCode.NONE);
+      assertEquals(again.segmentBaseOffsets, [0]);
+      assertEquals(mustAppend(again, batch(1, { first: 20 })), 20);
+      assertEquals(readAll(again).map((record) => record.offset), Array.from({ length: 21 }, (_, i) => i));
+      assertEquals(contentOf(left, `${logPath(10)}.stray`), bytes);
+      assertIncludes(warnings.at(-1)!, "it is no part of this log");
+    }
+  });
+}
+
+Deno.test("two segments that both hold intact batches of the same offsets take the partition offline", async () => {
+  const files = new MemoryFiles(() => START);
+  const { log } = await openLog({}, files);
+  for (let i = 0; i < 20; i++) mustAppend(log, batch(1));
+  const left = files.crashed("killed");
+  const other = batch(1, { baseOffset: 10 });
+  left.open(logPath(10), true).writeAt(other, 0);
+  const { log: again } = await reopened(left, {});
+  assertIncludes(again.offline, "there are intact batches from");
+  assertEquals(contentOf(left, logPath(10)), other);
+});
+
+Deno.test("a torn batch full of what looks like batches is not read over and over, and not cut on a guess", async () => {
+  const value = new Uint8Array(1 << 20);
+  const view = new DataView(value.buffer);
+  for (let at = 0; at + 61 < value.length; at += 61) {
+    view.setUint32(at + 8, value.length - at - 200);
+    value[at + 16] = 2;
+    view.setInt32(at + 57, 1);
+  }
+  const files = new MemoryFiles(() => START);
+  const { log } = await openLog({ maxMessageBytes: 2 << 20 }, files);
+  mustAppend(log, buildBatch([{ timestamp: START, key: null, value }]));
+  const left = files.crashed("killed");
+  const size = sizeOf(left, logPath(0));
+  left.open(logPath(0), false).truncate(size - 1);
+  let bytesRead = 0;
+  const open = left.open.bind(left);
+  left.open = (path, create) => {
+    const handle = open(path, create);
+    const readAt = handle.readAt.bind(handle);
+    handle.readAt = (into, position) => {
+      bytesRead += into.length;
+      return readAt(into, position);
+    };
+    return handle;
+  };
+  const { log: again } = await reopened(left, {});
+  assertIncludes(again.offline, "too much behind it looks like batches");
+  assertEquals(sizeOf(left, logPath(0)), size - 1);
+  assertEquals(bytesRead < 100 << 20, true, `${bytesRead} bytes were read`);
 });
 
 Deno.test("left-overs of deletions and compactions are cleared away", async () => {

@@ -23,6 +23,12 @@ export interface RunningBroker {
 /** Starts a broker; resolves when it answers. Rejects with {@link StartupError} when something outside is in the way. */
 export type StartBroker = (config: LoadedConfig, log: Logger) => Promise<RunningBroker>;
 
+/**
+ * Signals closer together than this are one wish to stop: on Ctrl-C a terminal signals the whole group of processes, and
+ * `deno task` passes its own on, so that the broker under it gets two.
+ */
+const SAME_STOP_MS = 500;
+
 /** Exit code after a second signal: 128 and SIGINT's number, as shells have it. */
 const interrupted = 130;
 
@@ -52,10 +58,13 @@ async function run(loaded: LoadedConfig, terminal: Terminal, startBroker: StartB
 
   // From here on, so that a signal during a long recovery stops the broker cleanly once it is up.
   const stopAsked = Promise.withResolvers<string>();
-  let signals = 0;
+  let firstSignalAt: number | null = null;
   const unsubscribe = terminal.onStopSignal((signal) => {
-    if (++signals > 1) return terminal.exit(interrupted);
-    stopAsked.resolve(signal);
+    if (firstSignalAt === null) {
+      firstSignalAt = terminal.uptimeMs();
+      return stopAsked.resolve(signal);
+    }
+    if (terminal.uptimeMs() - firstSignalAt >= SAME_STOP_MS) terminal.exit(interrupted);
   });
   try {
     const broker = await startBroker(loaded, getLogger("broker"));

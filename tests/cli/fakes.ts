@@ -31,8 +31,10 @@ export class FakeTerminal implements Terminal {
   machine() {
     return { hostname: "laptop", addresses: [{ name: "lo", family: "IPv4", address: "127.0.0.1" }] as const };
   }
+  /** What the clock shows; the test turns it. */
+  uptime = 42.4;
   uptimeMs(): number {
-    return 42.4;
+    return this.uptime;
   }
   onStopSignal(handler: (signal: StopSignal) => void): () => void {
     this.#handler = handler;

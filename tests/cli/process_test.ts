@@ -68,8 +68,11 @@ if (Deno.build.os !== "windows") {
     const stopping = until(child.stderr, "Stopping on SIGTERM");
     child.kill("SIGTERM");
     await stopping;
-    child.kill("SIGINT");
-    assertEquals((await child.status).code, 130);
+    // Signals that come close together are one; so again and again, until it is a second one.
+    const again = setInterval(() => child.kill("SIGINT"), 100);
+    const { code } = await child.status;
+    clearInterval(again);
+    assertEquals(code, 130);
   });
 }
 

@@ -79,8 +79,23 @@ Deno.test("start exits with 130 at once on a second signal", async () => {
   await broker.started;
   terminal.signal("SIGINT");
   assertEquals(terminal.exits, []);
+  terminal.uptime += 500;
   terminal.signal("SIGINT");
   assertEquals(terminal.exits, [130]);
+  stopping.resolve();
+  assertEquals(await running, 0);
+});
+
+Deno.test("start takes two signals at a time for one, as Ctrl-C under deno task sends them", async () => {
+  const stopping = Promise.withResolvers<void>();
+  const broker = fakeBroker(stopping.promise);
+  const terminal = new FakeTerminal();
+  const running = start([], terminal, broker.startBroker);
+  await broker.started;
+  terminal.signal("SIGINT");
+  terminal.uptime += 499;
+  terminal.signal("SIGINT");
+  assertEquals(terminal.exits, []);
   stopping.resolve();
   assertEquals(await running, 0);
 });

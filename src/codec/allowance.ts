@@ -31,8 +31,15 @@ export class Allowance {
     this.items -= count;
   }
 
-  /** Pays for bytes that were decompressed within {@link bytes}. */
-  takeBytes(count: number): void {
-    this.bytes -= count;
+  /**
+   * Pays for what `decompress` gives, which is told how much that may be. When it throws, all is spent: nobody knows how
+   * far it had come.
+   */
+  payFor(decompress: (maxBytes: number) => Uint8Array): Uint8Array {
+    const allowed = this.bytes;
+    this.bytes = 0;
+    const bytes = decompress(allowed);
+    this.bytes = allowed - bytes.length;
+    return bytes;
   }
 }

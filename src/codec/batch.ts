@@ -55,7 +55,7 @@ export {
   LOG_OVERHEAD,
   TimestampType,
 } from "./batch_format.ts";
-export { type BatchOptions, buildBatch, type NewRecord } from "./batch_builder.ts";
+export { type BatchOptions, buildBatch, type NewRecord, recompressBatch } from "./batch_builder.ts";
 export { type Record, RecordCursor, type RecordHeader } from "./record.ts";
 
 /**
@@ -201,14 +201,15 @@ export class BatchView {
   /**
    * Walks over the records without decoding more than it is asked for, at the cost of `allowance` (or of one with at
    * most that many decompressed bytes). This and the cursor throw {@link MalformedFrame} when the payload is not what
-   * the header says, and `TooCostly`, which is one, when the allowance does not suffice.
+   * the header says, and `TooCostly`, which is one, when the allowance does not suffice or this batch alone would be
+   * decompressed to more than `maxBytes`.
    */
-  cursor(allowance: Allowance | number = new Allowance()): RecordCursor {
+  cursor(allowance: Allowance | number = new Allowance(), maxBytes: number = Infinity): RecordCursor {
     const allowed = typeof allowance === "number" ? new Allowance(allowance) : allowance;
     const logAppendTime = this.timestampType === TimestampType.LOG_APPEND_TIME ? this.maxTimestamp : null;
     // Before anything is decompressed: that so many records would be too many can be known for nothing.
     allowed.takeItems(Math.max(0, this.recordCount));
-    const { bytes, start, end } = this.payload(allowed);
+    const { bytes, start, end } = this.payload(allowed, maxBytes);
     return new RecordCursor(
       bytes,
       start,
@@ -222,15 +223,17 @@ export class BatchView {
   }
 
   /** Where the records are, decompressed. Throws as {@link cursor}. */
-  private payload(allowance: Allowance): { bytes: Uint8Array; start: number; end: number } {
+  private payload(allowance: Allowance, maxBytes: number): { bytes: Uint8Array; start: number; end: number } {
     const start = this.start + BATCH_OVERHEAD;
     const end = this.start + this.sizeInBytes;
     // Without records there is no payload to be decompressed: a compactor leaves such batches, whatever their codec.
     if (this.compression === Compression.NONE || (this.recordCount === 0 && start === end)) {
       return { bytes: this.bytes, start, end };
     }
-    const bytes = decompress(this.compression, this.bytes.subarray(start, end), allowance.bytes);
-    allowance.takeBytes(bytes.length);
+    const compressed = this.bytes.subarray(start, end);
+    const bytes = allowance.payFor((most) =>
+      decompress(this.compression, compressed, Math.min(most, maxBytes))
+    );
     return { bytes, start: 0, end: bytes.length };
   }
 

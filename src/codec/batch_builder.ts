@@ -9,6 +9,7 @@ import {
   BATCH_LENGTH_AT,
   BATCH_OVERHEAD,
   Compression,
+  COMPRESSION_MASK,
   CONTROL_BIT,
   CRC_AT,
   DELETE_HORIZON_BIT,
@@ -147,6 +148,26 @@ export function frameRecords(
   const payload = compress(compression, plain.subarray(BATCH_OVERHEAD), level);
   const out = new Uint8Array(BATCH_OVERHEAD + payload.length);
   out.set(payload, BATCH_OVERHEAD);
+  return out;
+}
+
+/**
+ * The batch in another compression. `records` are its records, not compressed, and are taken over as they are: offsets,
+ * timestamps and header keys that are not UTF-8 stay what they were, and so does everything else in the header.
+ */
+export function recompressBatch(
+  batch: { toBytes(): Uint8Array; attributes: number },
+  records: Uint8Array,
+  compression: number,
+  level?: number,
+): Uint8Array<ArrayBuffer> {
+  const payload = compress(compression, records, level);
+  const out = new Uint8Array(BATCH_OVERHEAD + payload.length);
+  out.set(batch.toBytes().subarray(0, BATCH_OVERHEAD));
+  out.set(payload, BATCH_OVERHEAD);
+  writeInt32(out, BATCH_LENGTH_AT, out.length - LOG_OVERHEAD);
+  writeInt16(out, ATTRIBUTES_AT, (batch.attributes & ~COMPRESSION_MASK) | compression);
+  writeInt32(out, CRC_AT, crc32c(out, ATTRIBUTES_AT));
   return out;
 }
 

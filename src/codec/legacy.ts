@@ -4,6 +4,7 @@
  * format 0). The old formats themselves are in message_set.ts.
  */
 
+import { Allowance } from "./allowance.ts";
 import { BatchView, buildBatch } from "./batch.ts";
 import {
   BATCH_LENGTH_AT,
@@ -14,9 +15,8 @@ import {
   MAGIC_AT,
 } from "./batch_format.ts";
 import { readInt32 } from "./big_endian.ts";
-import { DEFAULT_MAX_DECOMPRESSED_BYTES } from "./compression/index.ts";
 import { ErrorCode } from "./errors.ts";
-import { MalformedFrame } from "./malformed.ts";
+import { MalformedFrame, TooCostly } from "./malformed.ts";
 import { buildMessageSet, checkMessage, type LegacyRecord, MessageView, readMessage } from "./message_set.ts";
 
 export {
@@ -38,23 +38,19 @@ export type UpConverted = { batch: Uint8Array; problem: null } | { batch: null; 
  * compressed as the set was (as its last compressed message, if there are several), without timestamps if they had none.
  * A producer that claims log append time is taken by its word for the timestamps, but the batch says create time.
  * A set with anything wrong in it, a cut-off end included, is refused as a whole: CORRUPT_MESSAGE for damage,
- * INVALID_RECORD for contradictions, UNSUPPORTED_COMPRESSION_TYPE for zstd. All wrappers together may decompress to
- * `maxBytes`.
+ * INVALID_RECORD for contradictions, UNSUPPORTED_COMPRESSION_TYPE for zstd, MESSAGE_TOO_LARGE when `allowance` does not
+ * suffice, which pays for what is in wrappers.
  */
-export function upConvert(bytes: Uint8Array, maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES): UpConverted {
+export function upConvert(bytes: Uint8Array, allowance: Allowance = new Allowance()): UpConverted {
   const records: LegacyRecord[] = [];
   let compression: number = Compression.NONE;
-  let bytesLeft = maxBytes;
   for (let at = 0; at < bytes.length;) {
     const problem = checkMessage(bytes, at, bytes.length);
     if (problem !== null) return { batch: null, problem };
     const message = new MessageView(bytes, at);
-    const content = readMessage(message, bytesLeft);
+    const content = readMessage(message, allowance);
     if (content.problem !== null) return { batch: null, problem: content.problem };
-    if (message.compression !== Compression.NONE) {
-      compression = message.compression;
-      for (const record of content.records) bytesLeft -= sizeOf(record);
-    }
+    if (message.compression !== Compression.NONE) compression = message.compression;
     for (const record of content.records) records.push(record);
     at += message.sizeInBytes;
   }
@@ -64,10 +60,6 @@ export function upConvert(bytes: Uint8Array, maxBytes: number = DEFAULT_MAX_DECO
   }
   const numbered = records.map(({ timestamp, key, value }) => ({ timestamp, key, value }));
   return { batch: buildBatch(numbered, { compression }), problem: null };
-}
-
-function sizeOf(record: LegacyRecord): number {
-  return (record.key?.length ?? 0) + (record.value?.length ?? 0);
 }
 
 /**
@@ -84,12 +76,15 @@ export type DownConverted =
  * stay, as under read_uncommitted. Compression is kept, except that zstd makes it UNSUPPORTED_COMPRESSION_TYPE. Records
  * below `fetchOffset` are left out where that costs nothing (batches that are not compressed). Messages of the old
  * formats, from logs written by old brokers, pass as they are if their format is not above `toMagic`.
+ *
+ * `allowance` pays for all records. Where it is used up the conversion ends, as if `bytes` had ended there; when it does
+ * not suffice for the first batch, that is MESSAGE_TOO_LARGE.
  */
 export function downConvert(
   bytes: Uint8Array,
   toMagic: 0 | 1,
   fetchOffset: number,
-  maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES,
+  allowance: Allowance = new Allowance(),
 ): DownConverted {
   const sets: Uint8Array[] = [];
   let nextOffset = fetchOffset;
@@ -97,8 +92,9 @@ export function downConvert(
     const size = readInt32(bytes, at + BATCH_LENGTH_AT) + LOG_OVERHEAD;
     if (size > bytes.length - at) break;
     const converted = bytes[at + MAGIC_AT] === 2 && size >= BATCH_OVERHEAD
-      ? convertBatch(new BatchView(bytes, at), toMagic, fetchOffset, maxBytes)
-      : convertMessage(bytes, at, toMagic, fetchOffset, maxBytes);
+      ? convertBatch(new BatchView(bytes, at), toMagic, fetchOffset, allowance)
+      : convertMessage(bytes, at, toMagic, fetchOffset, allowance);
+    if (converted.problem?.errorCode === ErrorCode.MESSAGE_TOO_LARGE && sets.length > 0) break;
     if (converted.problem !== null) return converted;
     sets.push(converted.bytes);
     nextOffset = converted.nextOffset;
@@ -113,7 +109,7 @@ function convertBatch(
   batch: BatchView,
   toMagic: 0 | 1,
   fetchOffset: number,
-  maxBytes: number,
+  allowance: Allowance,
 ): DownConverted {
   const { compression, nextOffset } = batch;
   if (batch.isControl) return { bytes: nothing, nextOffset, problem: null };
@@ -129,7 +125,7 @@ function convertBatch(
   }
   const records: LegacyRecord[] = [];
   try {
-    const cursor = batch.cursor(maxBytes);
+    const cursor = batch.cursor(allowance);
     while (cursor.next()) {
       if (compression === Compression.NONE && cursor.offset < fetchOffset) continue;
       records.push({
@@ -141,7 +137,9 @@ function convertBatch(
     }
   } catch (error) {
     if (!(error instanceof MalformedFrame)) throw error;
-    return { bytes: null, problem: { errorCode: ErrorCode.CORRUPT_MESSAGE, text: error.message } };
+    const tooMuch = error instanceof TooCostly;
+    const errorCode = tooMuch ? ErrorCode.MESSAGE_TOO_LARGE : ErrorCode.CORRUPT_MESSAGE;
+    return { bytes: null, problem: { errorCode, text: error.message } };
   }
   if (records.length === 0) return { bytes: nothing, nextOffset, problem: null };
   const { timestampType, maxTimestamp: logAppendTime } = batch;
@@ -154,7 +152,7 @@ function convertMessage(
   at: number,
   toMagic: 0 | 1,
   fetchOffset: number,
-  maxBytes: number,
+  allowance: Allowance,
 ): DownConverted {
   const problem = checkMessage(bytes, at, bytes.length);
   if (problem !== null) return { bytes: null, problem };
@@ -162,7 +160,7 @@ function convertMessage(
   const nextOffset = message.offset + 1;
   if (message.magic <= toMagic) return { bytes: message.toBytes(), nextOffset, problem: null };
   const { compression } = message;
-  const content = readMessage(message, maxBytes);
+  const content = readMessage(message, allowance);
   if (content.problem !== null) return { bytes: null, problem: content.problem };
   if (compression === Compression.NONE && message.offset < fetchOffset) {
     return { bytes: nothing, nextOffset, problem: null };

@@ -11,6 +11,7 @@
 
 import { crc32 } from "node:zlib";
 import { assert } from "../base/assert.ts";
+import { Allowance } from "./allowance.ts";
 import {
   type BatchProblem,
   Compression,
@@ -22,11 +23,11 @@ import {
   TimestampType,
 } from "./batch_format.ts";
 import { readBigInt64, readInt32, readInt64, readUint32, writeInt32, writeInt64 } from "./big_endian.ts";
-import { compress, decompress, DEFAULT_MAX_DECOMPRESSED_BYTES } from "./compression/index.ts";
+import { compress, decompress } from "./compression/index.ts";
 import { compressLz4, decompressLz4 } from "./compression/lz4.ts";
 import { ErrorCode } from "./errors.ts";
 import { type Int64, subtractInt64 } from "./int64.ts";
-import { MalformedFrame } from "./malformed.ts";
+import { MalformedFrame, TooCostly } from "./malformed.ts";
 
 const SIZE_AT = 8;
 const CRC_AT = 12;
@@ -204,15 +205,12 @@ export type MessageContent<Integer extends Int64 = number> =
 
 /**
  * The records of an outer message that passed {@link checkMessage}: itself, or those inside if it is a wrapper, which is
- * decompressed to at most `maxBytes`. Keys and values are views. An inner message that is damaged, cut short, of
+ * decompressed at the cost of `allowance`. Keys and values are views. An inner message that is damaged, cut short, of
  * another format or itself a wrapper makes the whole wrapper a problem: Java's reader would give what came before it,
  * but a broker that took a part would lose the rest silently.
  */
-export function readMessage(
-  message: MessageView,
-  maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES,
-): MessageContent {
-  const { messages, problem } = messagesOf(message, maxBytes, checkMessage);
+export function readMessage(message: MessageView, allowance: Allowance = new Allowance()): MessageContent {
+  const { messages, problem } = messagesOf(message, allowance, checkMessage);
   if (problem !== null) return { records: null, problem };
   const isLogAppendTime = message.timestampType === TimestampType.LOG_APPEND_TIME;
   const base = hasRelativeOffsets(message) ? message.offset - messages[messages.length - 1].offset : 0;
@@ -235,9 +233,9 @@ export function readMessage(
  */
 export function readExactMessage(
   message: MessageView,
-  maxBytes: number = DEFAULT_MAX_DECOMPRESSED_BYTES,
+  allowance: Allowance = new Allowance(),
 ): MessageContent<bigint> {
-  const { messages, problem } = messagesOf(message, maxBytes, checkStructure);
+  const { messages, problem } = messagesOf(message, allowance, checkStructure);
   if (problem !== null) return { records: null, problem };
   const isLogAppendTime = message.timestampType === TimestampType.LOG_APPEND_TIME;
   const base = hasRelativeOffsets(message)
@@ -260,16 +258,21 @@ function hasRelativeOffsets(message: MessageView): boolean {
 type MessagesOf = { messages: MessageView[]; problem: null } | { messages: null; problem: BatchProblem };
 
 /** The message itself, or the ones inside of a wrapper, at least one, each of which passed `check`. */
-function messagesOf(message: MessageView, maxBytes: number, check: typeof checkMessage): MessagesOf {
+function messagesOf(message: MessageView, allowance: Allowance, check: typeof checkMessage): MessagesOf {
   if (message.compression === Compression.NONE) return { messages: [message], problem: null };
   const { magic, value } = message;
   if (value === null) return failed(invalid("a wrapper has no value"));
   let set: Uint8Array;
   try {
-    set = decompressSet(message, value, maxBytes);
+    set = allowance.payFor((maxBytes) => decompressSet(message, value, maxBytes));
+    allowance.takeItems(countMessages(set));
   } catch (error) {
     if (!(error instanceof MalformedFrame)) throw error;
-    return failed({ errorCode: ErrorCode.INVALID_RECORD, text: error.message });
+    const tooMuch = error instanceof TooCostly;
+    return failed({
+      errorCode: tooMuch ? ErrorCode.MESSAGE_TOO_LARGE : ErrorCode.INVALID_RECORD,
+      text: error.message,
+    });
   }
   const messages: MessageView[] = [];
   for (let at = 0; at < set.length;) {
@@ -284,6 +287,17 @@ function messagesOf(message: MessageView, maxBytes: number, check: typeof checkM
     at += inner.sizeInBytes;
   }
   return messages.length === 0 ? failed(invalid("a wrapper holds no message")) : { messages, problem: null };
+}
+
+/** How many messages a set has, by their sizes alone; where these make no sense it stops. */
+function countMessages(set: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at + LOG_OVERHEAD <= set.length; count++) {
+    const size = readInt32(set, at + SIZE_AT);
+    if (size < MIN_SIZE[0]) break;
+    at += size + LOG_OVERHEAD;
+  }
+  return count;
 }
 
 function decompressSet(message: MessageView, value: Uint8Array, maxBytes: number): Uint8Array {

@@ -49,7 +49,9 @@ export class Reader {
   /** Counts elements of an array before they are read; throws when the frame has had too many: {@link MAX_ELEMENTS}. */
   takeElements(count: number, path: string): void {
     if (count > this.elementsLeft) {
-      throw new MalformedFrame(`${path} has ${count} elements, ${this.elementsLeft} more are allowed in the frame`);
+      throw new MalformedFrame(
+        `${path} has ${count} elements, ${this.elementsLeft} more are allowed in the frame`,
+      );
     }
     this.elementsLeft -= count;
   }

@@ -73,12 +73,12 @@ export class RecordCursor {
   #left: number;
 
   /**
-   * Over `bytes[start, limit)`, which must hold exactly `count` records. With `logAppendTime` every record has that
+   * Over `bytes[first, limit)`, which must hold exactly `count` records. With `logAppendTime` every record has that
    * timestamp. The records are paid for; `allowance` pays for their headers.
    */
   constructor(
     readonly bytes: Uint8Array,
-    start: number,
+    readonly first: number,
     readonly limit: number,
     readonly count: number,
     private readonly baseOffset: number,
@@ -89,7 +89,7 @@ export class RecordCursor {
     if (count < 0) throw new MalformedFrame(`Cannot read records: the record count is ${count}`);
     this.#basesAreExact = Number.isSafeInteger(baseOffset) &&
       Number.isSafeInteger(logAppendTime ?? baseTimestamp);
-    this.#at = start;
+    this.#at = first;
     this.#left = count;
   }
 
@@ -173,6 +173,11 @@ export class RecordCursor {
     }
     raw = BigInt.asUintN(64, raw);
     return (raw >> 1n) ^ -(raw & 1n);
+  }
+
+  /** All records of the batch, not compressed, wherever the cursor stands. */
+  get allBytes(): Uint8Array {
+    return this.bytes.subarray(this.first, this.limit);
   }
 
   get key(): Uint8Array | null {

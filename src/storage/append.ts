@@ -4,19 +4,22 @@
  * where a rule asks for it; a plain batch is judged by its header and its CRC.
  */
 
+import { Allowance, DEFAULT_MAX_DECOMPRESSED_BYTES } from "../codec/allowance.ts";
 import {
+  BATCH_OVERHEAD,
   BatchView,
-  buildBatch,
   checkBatch,
   checkProducedBatch,
   Compression,
-  type NewRecord,
+  recompressBatch,
+  type RecordCursor,
   TimestampType,
 } from "../codec/batch.ts";
 import { BATCH_LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, NO_TIMESTAMP } from "../codec/batch_format.ts";
 import { readInt32 } from "../codec/big_endian.ts";
 import { ErrorCode } from "../codec/errors.ts";
-import { MalformedFrame } from "../codec/malformed.ts";
+import { MalformedFrame, TooCostly } from "../codec/malformed.ts";
+import { MIN_RECORD_BYTES } from "../codec/record.ts";
 import { type LogConfig, NO_LIMIT } from "./log_config.ts";
 
 export interface AppendOptions {
@@ -26,6 +29,10 @@ export interface AppendOptions {
   now: number;
   /** Whether the transaction coordinator vouches for a client's transactional batch (KIP-890). */
   transactionVerified?: boolean;
+  /** What the request may still cost where compressed batches have to be opened; more is MESSAGE_TOO_LARGE. */
+  allowance?: Allowance;
+  /** `max.decompressed.message.bytes` of the topic, for batches that have to be opened. */
+  maxDecompressedBytes?: number;
 }
 
 /** A record that made its batch be refused, by its place in the batch (Produce v8, KIP-467). */
@@ -128,14 +135,15 @@ export function prepareBatch(bytes: Uint8Array, config: LogConfig, o: AppendOpti
     const refusal = checkClientBatch(batch, o);
     if (refusal !== null) return refusal;
   }
-  const refusal = checkRecordsAndTimes(batch, config, o.now);
-  if (refusal !== null) return refusal;
-
-  const target = config.compressionType === "producer" ? null : compressionTypes[config.compressionType];
-  const stored = target === null || target === batch.compression || batch.isControl
-    ? batch
-    : recompressed(batch, target, config.compressionLevel);
-  if (stored instanceof Refusal) return stored;
+  const target = config.compressionType === "producer"
+    ? batch.compression
+    : compressionTypes[config.compressionType];
+  const isRecompressed = target !== batch.compression && !batch.isControl;
+  const cursor = checkRecordsAndTimes(batch, config, o, isRecompressed);
+  if (cursor instanceof Refusal) return cursor;
+  const stored = isRecompressed && cursor !== null
+    ? new BatchView(recompressBatch(batch, cursor.allBytes, target, config.compressionLevel ?? undefined))
+    : batch;
   if (stored.sizeInBytes > config.maxMessageBytes) return tooLarge(stored.sizeInBytes, config);
   if (stored.sizeInBytes > config.segmentBytes) {
     return new Refusal(
@@ -150,6 +158,10 @@ export function prepareBatch(bytes: Uint8Array, config: LogConfig, o: AppendOpti
 function checkClientBatch(batch: BatchView, o: AppendOptions): Refusal | null {
   const problem = checkProducedBatch(batch);
   if (problem !== null) return new Refusal(problem.errorCode, problem.text);
+  if (batch.recordCount * MIN_RECORD_BYTES > DEFAULT_MAX_DECOMPRESSED_BYTES) {
+    const text = `Cannot append: no batch holds the ${batch.recordCount} records that this one claims`;
+    return new Refusal(ErrorCode.INVALID_RECORD, text);
+  }
   if (batch.baseOffset !== 0) {
     return new Refusal(
       ErrorCode.INVALID_RECORD,
@@ -165,7 +177,16 @@ function checkClientBatch(batch: BatchView, o: AppendOptions): Refusal | null {
   return null;
 }
 
-function checkRecordsAndTimes(batch: BatchView, config: LogConfig, now: number): Refusal | null {
+/**
+ * Judges the records, as far as a rule asks for that or the batch is to be `recompressed`, and sets maxTimestamp to what
+ * it is. Gives the cursor at its end, or null when nothing had to be looked at.
+ */
+function checkRecordsAndTimes(
+  batch: BatchView,
+  config: LogConfig,
+  o: AppendOptions,
+  recompressed: boolean,
+): RecordCursor | Refusal | null {
   const createTime = config.messageTimestampType === "CreateTime";
   if (!createTime && batch.timestampType === TimestampType.LOG_APPEND_TIME) {
     const text = "Cannot append: only the broker may set log append time";
@@ -176,74 +197,112 @@ function checkRecordsAndTimes(batch: BatchView, config: LogConfig, now: number):
   const maxTimestampUnset = createTime && batch.maxTimestamp < batch.baseTimestamp;
   const earliest = config.messageTimestampBeforeMaxMs === NO_LIMIT
     ? -Infinity
-    : now - config.messageTimestampBeforeMaxMs;
-  const latest = now + config.messageTimestampAfterMaxMs;
+    : o.now - config.messageTimestampBeforeMaxMs;
+  const latest = o.now + config.messageTimestampAfterMaxMs;
   const timesInQuestion = createTime && (earliest !== -Infinity || batch.maxTimestamp > latest);
-  if (keysNeeded || maxTimestampUnset || timesInQuestion) {
-    const refusal = walkRecords(batch, keysNeeded, createTime, earliest, latest);
-    if (refusal !== null) return refusal;
-  } else if (createTime) {
-    batch.setMaxTimestamp(TimestampType.CREATE_TIME, batch.maxTimestamp);
+  const countInQuestion = o.origin === "client" && claimsMuch(batch);
+  if (!keysNeeded && !maxTimestampUnset && !timesInQuestion && !countInQuestion && !recompressed) {
+    if (createTime) batch.setMaxTimestamp(TimestampType.CREATE_TIME, batch.maxTimestamp);
+    return null;
   }
-  return null;
+  try {
+    const cursor = open(batch, o);
+    const countsOffsets = recompressed || batch.compression !== Compression.NONE;
+    return walkRecords(batch, cursor, { keysNeeded, createTime, earliest, latest, countsOffsets }) ?? cursor;
+  } catch (error) {
+    if (error instanceof TooCostly) return new Refusal(ErrorCode.MESSAGE_TOO_LARGE, error.message);
+    if (error instanceof MalformedFrame) return new Refusal(ErrorCode.INVALID_RECORD, error.message);
+    throw error;
+  }
 }
 
-/** Looks at every record; sets the batch's maxTimestamp to what they really have. */
+/** So many records may a batch claim to have without a look at them. */
+const CLAIMED_UNSEEN = 10_000;
+
+/**
+ * Whether the header of a compressed batch claims so many records that they have to be counted: each takes an offset,
+ * and some dozen bytes that claim 2^31 would take the log a segment further. More than one to a byte is possible, since
+ * a record may compress to less, but nobody sends that in earnest.
+ */
+function claimsMuch(batch: BatchView): boolean {
+  if (batch.compression === Compression.NONE) return false;
+  return batch.recordCount > Math.max(CLAIMED_UNSEEN, batch.sizeInBytes - BATCH_OVERHEAD);
+}
+
+/**
+ * A batch that is not compressed costs no more than was sent for it, and is not paid for. Throws {@link MalformedFrame},
+ * {@link TooCostly} when it holds more than is allowed.
+ */
+function open(
+  batch: BatchView,
+  { allowance = new Allowance(), maxDecompressedBytes = Infinity }: AppendOptions,
+) {
+  if (batch.compression === Compression.NONE) return batch.cursor();
+  const bytes = Math.min(allowance.bytes, maxDecompressedBytes);
+  if (batch.recordCount * MIN_RECORD_BYTES > bytes) {
+    throw new TooCostly(
+      `Cannot append: ${batch.recordCount} records do not fit into the ${bytes} bytes allowed`,
+    );
+  }
+  return batch.cursor(allowance, maxDecompressedBytes);
+}
+
+/** So many of the records that are wrong are named one by one. */
+const MAX_RECORD_ERRORS = 1000;
+
+interface RecordRules {
+  readonly keysNeeded: boolean;
+  readonly createTime: boolean;
+  readonly earliest: number;
+  readonly latest: number;
+  /** Whether the records' offsets are held against the batch's. Kafka looks at them in compressed batches too. */
+  readonly countsOffsets: boolean;
+}
+
+/**
+ * Looks at every record; sets the batch's maxTimestamp to what they really have. Throws {@link MalformedFrame} when they
+ * cannot be read, or do not have the offsets that the batch claims: a reader would take them for others.
+ */
 function walkRecords(
   batch: BatchView,
-  keysNeeded: boolean,
-  createTime: boolean,
-  earliest: number,
-  latest: number,
+  cursor: RecordCursor,
+  { keysNeeded, createTime, earliest, latest, countsOffsets }: RecordRules,
 ): Refusal | null {
   const errors: RecordError[] = [];
-  let timeErrors = 0;
+  const isDense = batch.recordCount === batch.lastOffsetDelta + 1;
+  let wrong = 0, timeErrors = 0;
   let max = NO_TIMESTAMP;
-  try {
-    const cursor = batch.cursor();
-    for (let index = 0; cursor.next(); index++) {
-      const { timestamp } = cursor;
-      if (timestamp > max) max = timestamp;
-      if (keysNeeded && cursor.keyLength < 0) {
-        errors.push({ index, text: "A compacted topic cannot take a record without a key" });
-      } else if (createTime && timestamp !== NO_TIMESTAMP && (timestamp < earliest || timestamp > latest)) {
-        timeErrors++;
-        errors.push({ index, text: `Timestamp ${timestamp} is outside [${earliest}, ${latest}]` });
-      }
+  let previous = -1;
+  const refuse = (index: number, text: () => string) => {
+    wrong++;
+    if (errors.length < MAX_RECORD_ERRORS) errors.push({ index, text: text() });
+  };
+  for (let index = 0; cursor.next(); index++) {
+    const { timestamp, offsetDelta } = cursor;
+    const fits = isDense
+      ? offsetDelta === index
+      : offsetDelta > previous && offsetDelta <= batch.lastOffsetDelta;
+    if (countsOffsets && !fits) {
+      throw new MalformedFrame(`Cannot append: record ${index} has offset delta ${offsetDelta}`);
     }
-  } catch (error) {
-    if (!(error instanceof MalformedFrame)) throw error;
-    return new Refusal(ErrorCode.INVALID_RECORD, error.message);
+    previous = offsetDelta;
+    if (timestamp > max) max = timestamp;
+    if (keysNeeded && cursor.keyLength < 0) {
+      refuse(index, () => "A compacted topic cannot take a record without a key");
+    } else if (createTime && timestamp !== NO_TIMESTAMP && (timestamp < earliest || timestamp > latest)) {
+      timeErrors++;
+      refuse(index, () => `Timestamp ${timestamp} is outside [${earliest}, ${latest}]`);
+    }
   }
-  if (errors.length > 0) {
+  if (wrong > 0) {
     return new Refusal(
       timeErrors > 0 ? ErrorCode.INVALID_TIMESTAMP : ErrorCode.INVALID_RECORD,
-      `Cannot append: ${errors.length} records are not valid, the first at ${errors[0].index}: ${
-        errors[0].text
-      }`,
+      `Cannot append: ${wrong} records are not valid, the first at ${errors[0].index}: ${errors[0].text}`,
       errors,
     );
   }
   if (createTime) batch.setMaxTimestamp(TimestampType.CREATE_TIME, max);
   return null;
-}
-
-function recompressed(batch: BatchView, compression: number, level: number | null): BatchView | Refusal {
-  let records: NewRecord[];
-  try {
-    records = [...batch.records()];
-  } catch (error) {
-    if (!(error instanceof MalformedFrame)) throw error;
-    return new Refusal(ErrorCode.INVALID_RECORD, error.message);
-  }
-  return new BatchView(buildBatch(records, {
-    compression,
-    compressionLevel: level ?? undefined,
-    producerId: batch.producerId,
-    producerEpoch: batch.producerEpoch,
-    baseSequence: batch.baseSequence,
-    isTransactional: batch.isTransactional,
-  }));
 }
 
 function tooLarge(size: number, config: LogConfig): Refusal {

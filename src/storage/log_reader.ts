@@ -6,7 +6,12 @@
 import type { LogSegments } from "./log_segments.ts";
 import { type BatchesRead, readBatches, type ReadLimits } from "./read.ts";
 import type { Segment } from "./segment.ts";
-import { firstRecordSince, recordOfMaxTimestamp, type TimestampedOffset } from "./time_lookup.ts";
+import {
+  firstRecordSince,
+  lookupAllowance,
+  recordOfMaxTimestamp,
+  type TimestampedOffset,
+} from "./time_lookup.ts";
 
 const CURSORS_KEPT = 8;
 
@@ -72,10 +77,11 @@ export class LogReader {
     startOffset: number,
     indexIntervalBytes: number,
   ): TimestampedOffset | null {
+    const allowance = lookupAllowance();
     for (const segment of this.segments.list) {
       this.segments.openIndexes(segment, indexIntervalBytes);
       if (segment.maxTimestamp < timestamp) continue;
-      const found = firstRecordSince(segment, timestamp, startOffset);
+      const found = firstRecordSince(segment, timestamp, startOffset, allowance);
       if (found !== null) return found;
     }
     return null;

@@ -1,5 +1,10 @@
-/** Finding offsets by time: from the time index to the batch, and inside the batch (decompressed) to the record. */
+/**
+ * Finding offsets by time: from the time index to the batch, and inside the batch (decompressed) to the record. A batch
+ * whose header claims a later time than its records have is looked into for nothing, and so may be many: the lookup has
+ * an allowance for all of them.
+ */
 
+import { Allowance, DEFAULT_MAX_DECOMPRESSED_BYTES } from "../codec/allowance.ts";
 import { BatchView } from "../codec/batch.ts";
 import { MAGIC_AT } from "../codec/batch_format.ts";
 import { lastOffsetAt, leaderEpochAt, maxTimestampAt, scanBatches } from "./batch_scan.ts";
@@ -12,14 +17,24 @@ export interface TimestampedOffset {
   leaderEpoch: number;
 }
 
+/** More than any sane batch holds; walking over so many records takes a tenth of a second. */
+const LOOKUP_ITEMS = 2_000_000;
+
+/** What one lookup may cost. */
+export function lookupAllowance(): Allowance {
+  return new Allowance(DEFAULT_MAX_DECOMPRESSED_BYTES, LOOKUP_ITEMS);
+}
+
 /**
  * The first record at or after `startOffset` whose timestamp is at least `timestamp`; null when the segment has none.
- * Its indexes must be open. Throws `IoError`.
+ * Its indexes must be open. Throws `IoError`, and `MalformedFrame` for a batch that cannot be read or is more than the
+ * allowance suffices for.
  */
 export function firstRecordSince(
   segment: Segment,
   timestamp: number,
   startOffset: number,
+  allowance: Allowance = lookupAllowance(),
 ): TimestampedOffset | null {
   const known = segment.times.lookup(timestamp);
   let found: TimestampedOffset | null = null;
@@ -30,21 +45,23 @@ export function firstRecordSince(
       bytes,
       at,
       (record) => record.offset >= startOffset && record.timestamp >= timestamp,
+      allowance,
     );
     return found === null;
   });
   return found;
 }
 
-/** The first record that has the segment's largest timestamp; null when no record has one. Throws `IoError`. */
+/** The first record that has the segment's largest timestamp; null when no record has one. Throws as above. */
 export function recordOfMaxTimestamp(segment: Segment): TimestampedOffset | null {
   const { maxTimestamp } = segment;
   if (maxTimestamp < 0) return null;
   let found: TimestampedOffset | null = null;
+  const allowance = lookupAllowance();
   const from = segment.positionBefore(segment.offsetOfMaxTimestamp);
   scanBatches(segment.log, from, segment.size, (bytes, at) => {
     if (maxTimestampAt(bytes, at) !== maxTimestamp) return true;
-    found = recordInBatch(bytes, at, (record) => record.timestamp === maxTimestamp);
+    found = recordInBatch(bytes, at, (record) => record.timestamp === maxTimestamp, allowance);
     return found === null;
   });
   return found;
@@ -54,13 +71,14 @@ function recordInBatch(
   bytes: Uint8Array,
   at: number,
   wanted: (record: { offset: number; timestamp: number }) => boolean,
+  allowance: Allowance,
 ): TimestampedOffset | null {
   const leaderEpoch = leaderEpochAt(bytes, at);
   if (bytes[at + MAGIC_AT] !== 2) {
     const whole = { offset: lastOffsetAt(bytes, at), timestamp: maxTimestampAt(bytes, at) };
     return wanted(whole) ? { ...whole, leaderEpoch } : null;
   }
-  const cursor = new BatchView(bytes, at).cursor();
+  const cursor = new BatchView(bytes, at).cursor(allowance);
   while (cursor.next()) {
     if (wanted(cursor)) return { offset: cursor.offset, timestamp: cursor.timestamp, leaderEpoch };
   }

@@ -3,6 +3,7 @@
  * (conversion_vectors/), and the rules that no vector shows.
  */
 
+import { Allowance } from "../../src/codec/allowance.ts";
 import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import { assert } from "../../src/base/assert.ts";
@@ -126,10 +127,10 @@ Deno.test("upConvert() refuses an empty set with INVALID_RECORD", () => {
 Deno.test("upConvert() bounds what all wrappers of a set decompress to", () => {
   const big = [{ offset: 0, timestamp: 0, key: null, value: new Uint8Array(100_000) }];
   const wrapper = buildMessageSet(big, { magic: 1, compression: Compression.GZIP });
-  assertEquals(upConvert(wrapper, 150_000).problem, null);
-  assertEquals(upConvert(wrapper, 50_000).problem?.errorCode, ErrorCode.INVALID_RECORD);
+  assertEquals(upConvert(wrapper, new Allowance(150_000)).problem, null);
+  assertEquals(upConvert(wrapper, new Allowance(50_000)).problem?.errorCode, ErrorCode.MESSAGE_TOO_LARGE);
   const twice = new Uint8Array([...wrapper, ...wrapper]);
-  assertEquals(upConvert(twice, 150_000).problem?.errorCode, ErrorCode.INVALID_RECORD);
+  assertEquals(upConvert(twice, new Allowance(150_000)).problem?.errorCode, ErrorCode.MESSAGE_TOO_LARGE);
 });
 
 /** A message of format 1 that holds a set, even one that {@link buildMessageSet} would not put there. */

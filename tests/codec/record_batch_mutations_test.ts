@@ -3,6 +3,7 @@
  * documents, in little memory. The run is the same every time; the seed is in the name of what fails.
  */
 
+import { Allowance } from "../../src/codec/allowance.ts";
 import { assert } from "@std/assert/assert";
 import { Prng } from "../../src/base/prng.ts";
 import { batchesIn, BatchView, checkBatch, checkProducedBatch, checkRecords } from "../../src/codec/batch.ts";
@@ -32,6 +33,7 @@ const expectedCodes: number[] = [
   ErrorCode.INVALID_RECORD,
   ErrorCode.INVALID_TIMESTAMP,
   ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+  ErrorCode.MESSAGE_TOO_LARGE,
 ];
 
 /** Values that lengths and counts are most often wrong about. */
@@ -98,7 +100,7 @@ function exerciseBatch(bytes: Uint8Array): boolean {
   const areBitsThrown = isMalformed(() => [...batch.exactRecords(maxBytes)]);
   assert(isThrown || !areBitsThrown, "records() takes what exactRecords() does not");
   isMalformed(() => retainRecords(batch, (record) => record.offset % 2 === 0, { maxBytes }));
-  const converted = downConvert(bytes, 1, 0, maxBytes);
+  const converted = downConvert(bytes, 1, 0, new Allowance(maxBytes));
   assert(
     converted.problem === null || expectedCodes.includes(converted.problem.errorCode),
     converted.problem?.text,
@@ -111,11 +113,13 @@ function exerciseMessages(bytes: Uint8Array): boolean {
   assert(problem === null || expectedCodes.includes(problem.errorCode), problem?.text);
   isMalformed(() => {
     for (const message of messagesIn(bytes)) {
-      if (checkMessage(bytes, message.start, bytes.length) === null) readMessage(message, maxBytes);
+      if (checkMessage(bytes, message.start, bytes.length) === null) {
+        readMessage(message, new Allowance(maxBytes));
+      }
     }
   });
-  downConvert(bytes, 0, 0, maxBytes);
-  const converted = upConvert(bytes, maxBytes);
+  downConvert(bytes, 0, 0, new Allowance(maxBytes));
+  const converted = upConvert(bytes, new Allowance(maxBytes));
   if (converted.problem !== null) {
     assert(expectedCodes.includes(converted.problem.errorCode), converted.problem.text);
     return false;

@@ -1,0 +1,53 @@
+/** What an operator reads of changes to the metadata: a line each, but one for all where there are many. */
+import type { TopicImage } from "./image.ts";
+import type { ClusterChange } from "./image_changes.ts";
+
+/** Beyond so many topics in one change only their number is told. */
+const NAMED_TOPICS = 5;
+
+/** The lines for a change: `info` as they are, `warnings` for what a user may not expect. */
+export function describeChange(change: ClusterChange): { info: string[]; warnings: string[] } {
+  const info = [
+    ...told(change.deleted, "Deleted", (topic) => `Deleted topic ${topic.name}`),
+    ...told(change.created, "Created", (topic) => `Created topic ${withPartitions(topic)}${settings(topic)}`),
+    ...told(
+      change.changed.map(({ after }) => after),
+      "Changed",
+      (topic) => `Changed topic ${withPartitions(topic)}${settings(topic)}`,
+    ),
+    ...change.brokerConfigs.map((id) =>
+      `Changed the settings of ${id === "" ? "all brokers" : `broker ${id}`}`
+    ),
+    ...change.groupConfigs.map((name) => `Changed the settings of group ${name}`),
+  ];
+  const compacted = [
+    ...change.created,
+    ...change.changed.filter(({ before, after }) => !isCompacted(before) && isCompacted(after)).map((
+      { after },
+    ) => after),
+  ]
+    .filter((topic) => isCompacted(topic) && !topic.internal);
+  const warnings = told(
+    compacted,
+    "Not compacted:",
+    (topic) =>
+      `Topic ${topic.name} asks for compaction, which this version does not do yet: nothing of it is removed`,
+  );
+  return { info, warnings };
+}
+
+function told(topics: readonly TopicImage[], verb: string, line: (topic: TopicImage) => string): string[] {
+  return topics.length > NAMED_TOPICS ? [`${verb} ${topics.length} topics`] : topics.map(line);
+}
+
+function withPartitions({ name, partitions }: TopicImage): string {
+  return `${name} (${partitions.length} ${partitions.length === 1 ? "partition" : "partitions"})`;
+}
+
+function settings({ configs }: TopicImage): string {
+  return configs.size === 0 ? "" : `: ${[...configs].map(([name, value]) => `${name}=${value}`).join(", ")}`;
+}
+
+function isCompacted({ configs }: TopicImage): boolean {
+  return (configs.get("cleanup.policy") ?? "").split(",").some((policy) => policy.trim() === "compact");
+}

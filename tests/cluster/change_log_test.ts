@@ -1,0 +1,52 @@
+import { assertEquals } from "@std/assert/equals";
+import { describeChange } from "../../src/cluster/change_log.ts";
+import { newTopic, type TopicImage } from "../../src/cluster/image.ts";
+import type { ClusterChange } from "../../src/cluster/image_changes.ts";
+import { ZERO_UUID } from "../../src/codec/uuid.ts";
+
+const topic = (name: string, configs: Record<string, string> = {}, partitions = 1): TopicImage =>
+  newTopic(name, ZERO_UUID, Array.from({ length: partitions }, () => [1]), new Map(Object.entries(configs)));
+
+const change = (of: Partial<ClusterChange>): ClusterChange => ({
+  version: 1,
+  deleted: [],
+  created: [],
+  changed: [],
+  brokerConfigs: [],
+  groupConfigs: [],
+  ...of,
+});
+
+Deno.test("describeChange() names topics with their partitions and settings", () => {
+  const { info, warnings } = describeChange(change({
+    created: [topic("a", { "retention.ms": "5" }, 3)],
+    deleted: [topic("b")],
+    brokerConfigs: ["", "1"],
+    groupConfigs: ["g"],
+  }));
+  assertEquals(info, [
+    "Deleted topic b",
+    "Created topic a (3 partitions): retention.ms=5",
+    "Changed the settings of all brokers",
+    "Changed the settings of broker 1",
+    "Changed the settings of group g",
+  ]);
+  assertEquals(warnings, []);
+});
+
+Deno.test("describeChange() tells only the number of many topics", () => {
+  const created = Array.from({ length: 1000 }, (_, i) => topic(`t${i}`));
+  assertEquals(describeChange(change({ created })).info, ["Created 1000 topics"]);
+});
+
+Deno.test("describeChange() warns of topics that ask for compaction, once, and not of internal ones", () => {
+  const compacted = topic("c", { "cleanup.policy": "compact,delete" });
+  assertEquals(describeChange(change({ created: [compacted] })).warnings.length, 1);
+  assertEquals(
+    describeChange(change({ changed: [{ before: topic("c"), after: compacted }] })).warnings.length,
+    1,
+  );
+  assertEquals(describeChange(change({ changed: [{ before: compacted, after: compacted }] })).warnings, []);
+  const internal = topic("__consumer_offsets", { "cleanup.policy": "compact" });
+  assertEquals(describeChange(change({ created: [internal] })).warnings, []);
+});

@@ -74,19 +74,19 @@ export function formatRecord(record: LogRecord): string {
   const category = record.category.slice(1).join(".") || root;
   let text = "";
   // The library splits a template at its values: texts at even places, values at odd ones.
-  record.message.forEach((part, i) => text += i % 2 === 0 ? part : valueText(part));
-  return `${time} ${labels[record.level]} ${category}  ${singleLine(text)}`;
+  record.message.forEach((part, i) => text += i % 2 === 0 ? indented(String(part)) : valueText(part));
+  return `${time} ${labels[record.level]} ${category}  ${text}`;
 }
 
 /**
- * Passes warnings on, but at most `burst` of one kind in `intervalMs`, so that a hostile client cannot fill the disk. What
+ * Passes warnings and errors on, but at most `burst` of one kind in `intervalMs`, so that a hostile client cannot fill the disk. What
  * was held back is counted, and the next one that passes says how many.
  */
 export class WarningLimiter {
   readonly #kinds = new Map<string, { since: number; passed: number; heldBack: number }>();
 
   constructor(
-    private readonly log: Pick<Logger, "warn">,
+    private readonly log: Pick<Logger, "warn" | "error">,
     private readonly clock: Clock,
     private readonly burst = 5,
     private readonly intervalMs = 10_000,
@@ -94,6 +94,19 @@ export class WarningLimiter {
 
   /** Writes `text`, unless enough of this `kind` was written lately. Kinds are constants, not what a client sent. */
   warn(kind: string, text: string): void {
+    const more = this.pass(kind);
+    // As a value, not as a template: braces that a client sent mean nothing.
+    if (more !== null) this.log.warn("{text}{more}", { text, more });
+  }
+
+  /** The same for what should not happen, with what was thrown. */
+  error(kind: string, text: string, error: unknown): void {
+    const more = this.pass(kind);
+    if (more !== null) this.log.error("{text}{more}: {error}", { text, more, error });
+  }
+
+  /** Null when this one is held back, otherwise what to say of those that were. */
+  private pass(kind: string): string | null {
     const now = this.clock.monotonic();
     let state = this.#kinds.get(kind);
     if (!state) this.#kinds.set(kind, state = { since: now, passed: 0, heldBack: 0 });
@@ -103,13 +116,12 @@ export class WarningLimiter {
     }
     if (state.passed >= this.burst) {
       state.heldBack++;
-      return;
+      return null;
     }
     state.passed++;
     const more = state.heldBack > 0 ? ` (${state.heldBack} more like this were not shown)` : "";
     state.heldBack = 0;
-    // As a value, not as a template: braces that a client sent mean nothing.
-    this.log.warn("{text}", { text: text + more });
+    return more;
   }
 }
 
@@ -136,15 +148,45 @@ function segments(category: string): string[] {
   return category === "" ? [] : category.split(".");
 }
 
+/** Longer values are cut in the middle: one line must not fill the log, whatever a client sent. */
+const VALUE_CHARACTERS_MAX = 500, VALUE_END_CHARACTERS = 100;
+/** What deserves to be read of a stack trace. */
+const STACK_LINES_MAX = 30;
+
 function valueText(value: unknown): string {
-  if (value instanceof Error) return value.stack ?? String(value);
-  return typeof value === "string" ? value : Deno.inspect(value, { compact: true, breakLength: Infinity });
+  if (value instanceof Error) return stackText(value);
+  return harmless(typeof value === "string" ? value : Deno.inspect(value, INSPECTED));
 }
 
-/** A client's bytes in a text must not make a line that looks like another one. Stack traces keep their lines, indented. */
-function singleLine(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/\r?\n/g, "\n    ").replace(/[\x00-\x09\x0b-\x1f\x7f]/g, "?");
+const INSPECTED = { compact: true, breakLength: Infinity, strAbbreviateSize: VALUE_CHARACTERS_MAX };
+
+/** Stack traces keep their lines, indented. The message, which may quote a client, is a value like any other. */
+function stackText(error: Error): string {
+  const title = `${error.name}: ${error.message}`, stack = error.stack ?? title;
+  const lines = stack.startsWith(title) ? stack.slice(title.length).split("\n").slice(1) : stack.split("\n");
+  const shown = [harmless(title), ...lines.slice(0, STACK_LINES_MAX).map(harmless)];
+  if (error.cause instanceof Error) shown.push(`Caused by ${harmless(String(error.cause))}`);
+  return shown.join(NEXT_LINE);
+}
+
+/** What a line break of our own becomes: no line but the first begins with a time. */
+const NEXT_LINE = "\n    ";
+
+function indented(template: string): string {
+  return template.replace(/\r?\n/g, NEXT_LINE);
+}
+
+/** Control characters, what turns the direction of writing or cannot be seen, and what breaks lines. */
+const MISLEADING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A text that can neither begin a line nor control a terminal nor look like another one, and is not long. */
+function harmless(text: string): string {
+  const shown = text.length <= VALUE_CHARACTERS_MAX
+    ? text
+    : `${text.slice(0, VALUE_CHARACTERS_MAX - VALUE_END_CHARACTERS)}… (${text.length} characters) …${
+      text.slice(-VALUE_END_CHARACTERS)
+    }`;
+  return shown.replace(MISLEADING, (character) => character === "\n" ? "\\n" : "?");
 }
 
 const encoder = new TextEncoder();

@@ -86,7 +86,66 @@ Deno.test("a client's text can neither begin a log line nor control a terminal",
       id: "a\n2026-01-01T00:00:00.000Z ERROR server  forged\x1b[31m\r",
     });
   });
-  assertEquals(line, "INFO  server  client a\n    2026-01-01T00:00:00.000Z ERROR server  forged?[31m?");
+  assertEquals(line, "INFO  server  client a\\n2026-01-01T00:00:00.000Z ERROR server  forged?[31m?");
+});
+
+Deno.test("a client's text can neither turn the direction of a line, nor break it, nor hide in it", () => {
+  const misleading = [
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\u2028",
+    "\u2029",
+    "\u0085",
+    "\ufeff",
+    "\u00ad",
+    "\u{e0041}",
+  ];
+  for (const character of misleading) {
+    const [line] = linesOf("info", () => getLogger("server").info("{id}", { id: `a${character}b` }));
+    assertEquals(line, "INFO  server  a?b", `U+${character.codePointAt(0)!.toString(16)}`);
+  }
+  const [line] = linesOf("info", () => getLogger("server").info("{id}", { id: "größe 大小 🙂" }));
+  assertEquals(line, "INFO  server  größe 大小 🙂", "what people write stays");
+});
+
+Deno.test("a value of more than 500 characters is cut in its middle, and its length told", () => {
+  const [whole, cut] = linesOf("info", () => {
+    getLogger("server").info("{id}!", { id: "A".repeat(500) });
+    getLogger("server").info("{id}!", { id: "A".repeat(20_000) + "the end" });
+  });
+  assertEquals(whole, `INFO  server  ${"A".repeat(500)}!`);
+  assertEquals(cut, `INFO  server  ${"A".repeat(400)}… (20007 characters) …${"A".repeat(93)}the end!`);
+});
+
+Deno.test("an error's message is as harmless as any value, and its stack stays", () => {
+  const error = new Error(`from a client: \n    at x\u202e${"A".repeat(20_000)}`, {
+    cause: new Error("a\nb"),
+  });
+  const [text] = linesOf("info", () => getLogger("server").error("{error}", { error }));
+  const lines = text.split("\n");
+  assertEquals(lines[0].startsWith("ERROR server  Error: from a client: \\n    at x?AAAA"), true, lines[0]);
+  assertEquals(lines[0].length < 600, true);
+  assertEquals(lines[1].startsWith("        at file:"), true, lines[1]);
+  assertEquals(lines.at(-1), "    Caused by Error: a\\nb");
+});
+
+Deno.test("WarningLimiter passes errors on at their level with what was thrown, and bounds them like warnings", () => {
+  const clock = new ManualClock();
+  const error = new Error("a bug");
+  error.stack = "Error: a bug\n    at here";
+  const lines = linesOf("info", () => {
+    const limiter = new WarningLimiter(getLogger("server"), clock, 1, 1000);
+    for (let i = 0; i < 3; i++) limiter.error("failed", "It failed", error);
+    limiter.warn("refused", "another kind");
+    clock.advance(1000);
+    limiter.error("failed", "It failed", "no error");
+  });
+  assertEquals(lines, [
+    "ERROR server  It failed: Error: a bug\n        at here",
+    "WARN  server  another kind",
+    "ERROR server  It failed (2 more like this were not shown): no error",
+  ]);
 });
 
 Deno.test("WarningLimiter passes a burst of each kind, then says how many it held back", () => {

@@ -8,6 +8,7 @@ import { lz4Implementation } from "./codec/compression/lz4.ts";
 import { snappyImplementation } from "./codec/compression/snappy.ts";
 import { crc32cImplementation } from "./codec/crc32c.ts";
 import { ErrorCode } from "./codec/errors.ts";
+import { describeChange } from "./cluster/change_log.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { BrokerImage } from "./cluster/image.ts";
 import { ProducerIds } from "./cluster/producer_ids.ts";
@@ -31,7 +32,8 @@ import { Replicas } from "./replication/replicas.ts";
 import type { ConnectionLimits } from "./server/connection.ts";
 import { RequestDispatcher } from "./server/dispatch.ts";
 import { MemoryBudget } from "./server/memory_budget.ts";
-import { Server } from "./server/server.ts";
+import { ipLimits } from "./server/ip_limits.ts";
+import { Server, type ServerOptions } from "./server/server.ts";
 import { DataDirectoryError } from "./storage/data_directory.ts";
 import { realFiles } from "./storage/files_real.ts";
 import { defaultLogConfig } from "./storage/log_config.ts";
@@ -75,10 +77,14 @@ async function start(
   const server = new Server({
     limits: connectionLimits(config),
     maxConnections: () => config.get("max.connections"),
+    maxConnectionsOf: ipLimits(() => ({
+      maxPerIp: config.get("max.connections.per.ip"),
+      overrides: config.get("max.connections.per.ip.overrides"),
+    }), warn),
     maxIdleMs: config.get("connections.max.idle.ms"),
     budget: new MemoryBudget(inFlightBytes),
     clock,
-    onRefused: refusals(log),
+    ...disconnects(log),
     metrics: new Metrics(),
   });
   opened.push(() => server.close());
@@ -128,6 +134,9 @@ async function start(
     // The groups went with their log: a shard that kept on would append to a log that is gone, until a restart.
     for (const { partition } of offsetsDeleted?.partitions ?? []) groups.resign(partition);
     if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
+    const { info, warnings } = describeChange(change);
+    for (const text of info) log.info("{text}", { text });
+    for (const text of warnings) warn(text);
   });
   for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
     // An empty one has nothing to load, and costs an open file.
@@ -202,11 +211,17 @@ function bound(value: number): number {
   return value < 0 ? Infinity : value;
 }
 
-/** Warns of clients that had to be cut off, with their address, but not as often as they come. */
-function refusals(log: Logger) {
+/** Tells of clients that had to be cut off, with their address, but not as often as they come. */
+function disconnects(log: Logger): Pick<ServerOptions, "onRefused" | "onFailed"> {
   const limiter = new WarningLimiter(log, systemClock);
-  return (remote: string, listenerName: string, reason: string) =>
-    limiter.warn("refused", `Closed the connection of ${remote} on ${listenerName}: ${reason}`);
+  const closed = (remote: string, listenerName: string) =>
+    `Closed the connection of ${remote} on ${listenerName}`;
+  return {
+    onRefused: (remote, listenerName, reason) =>
+      limiter.warn("refused", `${closed(remote, listenerName)}: ${reason}`),
+    onFailed: (remote, listenerName, error) =>
+      limiter.error("failed", `${closed(remote, listenerName)}: a request failed`, error),
+  };
 }
 
 interface Addresses {

@@ -2,17 +2,21 @@
  * One client connection. Requests are handled in the order in which they came and answered in that order. Produce
  * pipelines: the next request is looked at while its acknowledgement is still out. Any other request that waits
  * holds up what comes behind it, as Kafka does, and a client that does not read its answers is not read either.
+ * While a request waits the socket is read on a little, so that a client that has left is noticed.
  */
-import { MalformedFrame } from "../codec/malformed.ts";
+import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import { FrameCutter } from "./frames.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
+import type { Claim, MemoryBudget } from "./memory_budget.ts";
 
 /** The answer to a frame: chunks to send, or null when nothing is sent. */
 export type Answer = Uint8Array[] | null;
 
 /** What the connection asks of the layer above: to turn a frame into an answer. */
 export interface Dispatcher {
-  /** Handles one frame. Throws {@link MalformedFrame} when the frame is not what the protocol allows. */
+  /**
+   * Handles one frame. Throws {@link MalformedFrame} when the frame is not what the protocol allows, {@link Unwritable}
+   * when its answer would not be; the answer's promise rejects with the same.
+   */
   handle(frame: Uint8Array, peer: Peer): Dispatched;
 }
 
@@ -57,6 +61,8 @@ export interface ConnectionLimits {
   readonly maxUnsentBytes: number;
   /** Requests whose answers are out at once. */
   readonly maxPipelined: number;
+  /** How long what a client asked for may still take when it has left, or closed its side; a second if left out. */
+  readonly goodbyeMs?: number;
 }
 
 /** Bytes of answers that the clients of all connections have not taken yet. */
@@ -68,6 +74,8 @@ export interface UnsentAnswers {
 const SLOWEST_BYTES_PER_MS = 10;
 /** Any network may stand still for so long. */
 const STALL_MS = 10_000;
+/** See {@link ConnectionLimits.goodbyeMs}. */
+const GOODBYE_MS = 1000;
 
 /** Answers up to this size are copied together into one write. */
 const COALESCE_BYTES = 64 * 1024;
@@ -90,15 +98,27 @@ export class Connection implements Peer {
   private readonly pending: Slot[] = [];
   private whenDrained: (() => void)[] = [];
   private closed = false;
-  /** When memory was taken for the frame that is being read; null when none was. */
-  private takenAtMs: number | null = null;
-  /** Not read, because there is no memory for the frame that has begun. */
-  private waitsForMemory = false;
+  /** The read that waits for bytes; it may have begun before they can be handled. */
+  private reading: Promise<number | null> | null = null;
+  /** The client sends nothing any more. */
+  private hasLeft = false;
+  /** What the frame that is being read has of the memory for all; null when it is small. */
+  private claim: Claim | null = null;
+  /** The same, of a request that waits and holds up what is behind it. */
+  private heldClaim: Claim | null = null;
+  /** Since when this connection has had the memory of one of the two, on the monotonic clock. */
+  private claimedAtMs = 0;
+  /** Since when it is not read, because there is no memory for the frame that has begun; null when it is not so. */
+  private waitsForMemorySinceMs: number | null = null;
+  /** When the frame that is being read counts as stalled, unless more of it comes. */
+  private stallsAtMs = 0;
   private isDispatching = false;
   /** A request that is being dispatched wants the connection to end. */
   private isCutOff = false;
   /** Why the connection had to end, when something other than the client ended it. */
   private failure: string | null = null;
+  /** What a request threw that was not handled at once. */
+  private thrown: { error: unknown } | null = null;
 
   constructor(
     private readonly conn: Deno.TcpConn,
@@ -116,9 +136,18 @@ export class Connection implements Peer {
     this.lastActiveMs = monotonic();
   }
 
+  /**
+   * Whether nothing has moved for `maxIdleMs`, though it could have. A held request is no reason to end a connection
+   * whose client would be seen to leave; it is one when so much has come behind it that the socket is not read.
+   */
+  isIdle(now: number, maxIdleMs: number): boolean {
+    if (this.waitsForMemorySinceMs !== null || now - this.lastActiveMs <= maxIdleMs) return false;
+    return this.pending.length === 0 || this.reading === null;
+  }
+
   /** Whether a request has no answer yet, or no room: the client cannot do anything about it. */
   get handling(): boolean {
-    return this.pending.length > 0 || this.waitsForMemory;
+    return this.pending.length > 0 || this.waitsForMemorySinceMs !== null;
   }
 
   /** Whether a request is being handled or an answer is being sent. */
@@ -128,9 +157,18 @@ export class Connection implements Peer {
 
   /** Whether memory was taken for a frame that does not come. */
   isStalled(now: number): boolean {
-    if (this.takenAtMs === null) return false;
-    const waitedMs = now - this.takenAtMs;
-    return waitedMs > STALL_MS && this.cutter.heldBytes < waitedMs * SLOWEST_BYTES_PER_MS;
+    return this.claim !== null && this.waitsForMemorySinceMs === null && now > this.stallsAtMs;
+  }
+
+  /** How long its frame has been waiting for memory. */
+  memoryWaitMs(now: number): number {
+    return this.waitsForMemorySinceMs === null ? 0 : now - this.waitsForMemorySinceMs;
+  }
+
+  /** How long it has had memory that others wait for, for a frame that is still coming or a request that is held. */
+  memoryHeldMs(now: number): number {
+    const held = this.heldClaim ?? (this.waitsForMemorySinceMs === null ? this.claim : null);
+    return held === null ? 0 : now - this.claimedAtMs;
   }
 
   /**
@@ -138,91 +176,146 @@ export class Connection implements Peer {
    * what was wrong when it had to be cut off.
    */
   async serve(): Promise<string | null> {
-    let taken = 0;
     try {
-      for (;;) {
-        const large = this.cutter.missingBytes();
-        if (large > 0 && taken === 0) {
-          this.waitsForMemory = true;
-          await this.budget.take(large);
-          this.waitsForMemory = false;
-          taken = large;
-          this.takenAtMs = this.lastActiveMs = this.monotonic();
-        }
-        const bytes = await this.conn.read(this.cutter.space());
-        if (bytes === null) {
-          // It may have closed its own side only, as `nc` does, and be waiting for what it asked.
-          await this.flushed();
-          return this.failure;
-        }
-        this.lastActiveMs = this.monotonic();
-        this.cutter.filled(bytes);
+      while (!this.hasLeft) {
+        const room = this.makeRoom();
+        if (room) await room;
+        if (this.closed) break;
+        this.took(await this.nextBytes());
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
-          const held = taken;
-          taken = 0;
-          this.takenAtMs = null;
-          const wait = this.handle(frame, held);
+          const wait = this.settled(this.handle(frame));
           if (wait) await wait;
           if (this.isCutOff) await this.flushed();
-          if (this.isCutOff || this.closed) return this.failure;
+          if (this.isCutOff || this.closed) return this.end();
         }
         this.startWriting();
       }
+      // It may have closed its own side only, as `nc` does, and be waiting for what it asked.
+      await this.goodbye(this.flushed());
+      return this.end();
     } catch (error) {
       // The client reset or the server closed the connection: nothing is left to say to it.
-      if (isDisconnect(error)) return this.failure;
+      if (isDisconnect(error)) return this.end();
       // A client that never hears of what was done for it does it again.
       await this.flushed();
-      if (error instanceof MalformedFrame) return error.message;
+      if (isClientsDoing(error)) return error.message;
       throw error;
     } finally {
-      if (taken > 0) this.budget.give(taken);
       this.close();
     }
   }
 
-  private handle(frame: Uint8Array, heldBytes: number): Promise<void> | void {
-    const { answer, pipelines, frameIsFree, sent } = this.dispatch(frame, heldBytes);
+  /** How it ended. Throws what a request threw. */
+  private end(): string | null {
+    if (this.thrown === null) return this.failure;
+    const { error } = this.thrown;
+    if (isClientsDoing(error)) return error.message;
+    throw error;
+  }
+
+  /** Takes memory for the frame that is being read, as far as it needs more than there is. */
+  private makeRoom(): Promise<void> | void {
+    const bytes = this.reading === null ? this.cutter.missingBytes() : 0;
+    if (bytes === 0) return;
+    if (this.claim === null) {
+      this.claim = this.budget.claim();
+      this.claimedAtMs = this.monotonic();
+      this.stallsAtMs = this.claimedAtMs + STALL_MS;
+    }
+    const wait = this.claim.grow(bytes);
+    if (wait === null) return;
+    this.waitsForMemorySinceMs = this.monotonic();
+    return wait.then(() => {
+      this.waitsForMemorySinceMs = null;
+      this.lastActiveMs = this.monotonic();
+      this.stallsAtMs = this.lastActiveMs + STALL_MS;
+    });
+  }
+
+  private nextBytes(): Promise<number | null> {
+    return this.reading ??= this.conn.read(this.cutter.space());
+  }
+
+  private took(bytes: number | null): void {
+    this.reading = null;
+    if (bytes === null) {
+      this.hasLeft = true;
+      return;
+    }
+    this.cutter.filled(bytes);
+    const now = this.lastActiveMs = this.monotonic();
+    this.stallsAtMs = Math.min(now + STALL_MS, this.stallsAtMs + bytes / SLOWEST_BYTES_PER_MS);
+  }
+
+  /** Handles a frame; gives whether its answer has to be waited for before the next one is handled. */
+  private handle(frame: Uint8Array): boolean {
+    const { claim } = this;
+    this.claim = null;
+    const { answer, pipelines, frameIsFree, sent } = this.dispatch(frame, claim);
     if (frameIsFree) this.cutter.giveBack();
     if (!(answer instanceof Promise)) {
-      if (heldBytes > 0) this.budget.give(heldBytes);
+      claim?.release();
       this.count(answer);
       if (this.pending.length === 0) this.enqueue(answer, sent);
       else this.pending.push({ answer, sent });
-      return this.pending.length < this.limits.maxPipelined ? this.backpressure() : this.drained();
+      return this.pending.length >= this.limits.maxPipelined;
     }
     const slot: Slot = { answer: undefined, sent };
     this.pending.push(slot);
-    const done = answer.finally(() => {
-      if (heldBytes > 0) this.budget.give(heldBytes);
-    }).then((ready) => {
+    if (!pipelines) this.heldClaim = claim;
+    answer.then((ready) => {
+      claim?.release();
       slot.answer = ready;
       this.count(ready);
       this.release();
+    }).catch((error) => {
+      // It ends the connection instead of leaving the client waiting for ever.
+      claim?.release();
+      this.thrown ??= { error };
+      this.close();
     });
     // What was answered so far goes out before the wait.
     this.startWriting();
-    if (pipelines && this.pending.length < this.limits.maxPipelined) {
-      // A handler that fails is a bug: it ends the connection instead of leaving the client waiting for ever.
-      done.catch((error) => {
-        this.failure = `request failed: ${error}`;
-        this.close();
-      });
-      return this.backpressure();
-    }
-    return done.then(() => this.drained(), (error) => {
-      // Nothing is waited for any more: this request keeps its place in front of all others.
-      this.close();
-      throw error;
-    });
+    return !pipelines || this.pending.length >= this.limits.maxPipelined;
   }
 
-  private dispatch(frame: Uint8Array, heldBytes: number): Dispatched {
+  /** Resolves when the next request may be handled: `afterAnswers` or not, and when not too much is unsent. */
+  private settled(afterAnswers: boolean): Promise<void> | void {
+    if (!afterAnswers && this.unsentBytes <= this.limits.maxUnsentBytes) return;
+    // What is ready but behind a request that is not cannot be sent yet.
+    if (this.pending.length > 0 && !this.closed) return this.answered().then(() => this.backpressure());
+    return this.backpressure();
+  }
+
+  /** Resolves when every request so far has its answer or the connection is closed. Looks whether the client is there. */
+  private async answered(): Promise<void> {
+    this.startWriting();
+    const over = this.drained().then(() => undefined);
+    while (!this.hasLeft) {
+      if (this.reading === null && !this.cutter.canReadAhead()) break;
+      const bytes = await Promise.race([over, this.nextBytes()]);
+      if (bytes === undefined) break;
+      this.took(bytes);
+    }
+    await (this.hasLeft ? this.goodbye(over) : over);
+    this.heldClaim = null;
+  }
+
+  /** Ends what waits for something to happen, and with it the connection if `done` does not come soon all the same. */
+  private async goodbye(done: Promise<void>): Promise<void> {
+    this.tellDisconnect();
+    const timer = setTimeout(() => {
+      if (this.pending.length > 0) this.close();
+    }, this.limits.goodbyeMs ?? GOODBYE_MS);
+    await done.finally(() => clearTimeout(timer));
+  }
+
+  private dispatch(frame: Uint8Array, claim: Claim | null): Dispatched {
     this.isDispatching = true;
     try {
       return this.dispatcher.handle(frame, this);
     } catch (error) {
-      if (heldBytes > 0) this.budget.give(heldBytes);
+      claim?.release();
       throw error;
     } finally {
       this.isDispatching = false;
@@ -245,18 +338,17 @@ export class Connection implements Peer {
     for (const wake of this.whenDrained.splice(0)) wake();
   }
 
-  /** Resolves when every request so far has its answer, and not too much of it is unsent. */
-  private drained(): Promise<void> | void {
+  /** Resolves when every request so far has its answer or the connection is closed. */
+  private drained(): Promise<void> {
     // A request that failed leaves its place in `pending` for ever: nothing is waited for once that closed the connection.
-    if (this.pending.length === 0 || this.closed) return this.backpressure();
-    return new Promise<void>((resolve) => this.whenDrained.push(resolve)).then(() => this.backpressure());
+    if (this.pending.length === 0 || this.closed) return Promise.resolve();
+    return new Promise<void>((resolve) => this.whenDrained.push(resolve));
   }
 
   private backpressure(): Promise<void> | void {
     if (this.unsentBytes <= this.limits.maxUnsentBytes || this.closed) return;
     this.startWriting();
-    // What is ready but behind a request that is not cannot be sent yet.
-    return this.pending.length > 0 ? this.drained() : this.writing;
+    return this.writing;
   }
 
   private count(answer: Answer): void {
@@ -349,10 +441,21 @@ export class Connection implements Peer {
       // Deno says BadResource when the peer's reset has closed it already.
       if (!isDisconnect(error)) throw error;
     }
-    this.onDisconnect?.();
-    this.onDisconnect = null;
+    this.tellDisconnect();
+    this.claim?.release();
+    this.heldClaim?.release();
     this.wakeDrained();
   }
+
+  private tellDisconnect(): void {
+    this.onDisconnect?.();
+    this.onDisconnect = null;
+  }
+}
+
+/** Whether what the client sent is the reason: it cannot be read, or its answer cannot be written. */
+function isClientsDoing(error: unknown): error is MalformedFrame | Unwritable {
+  return error instanceof MalformedFrame || error instanceof Unwritable;
 }
 
 /** Whether `error` only says that the connection is gone. */

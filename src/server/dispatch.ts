@@ -4,7 +4,7 @@
  * unknown version is answered, in version 0 with error 35, for that is how clients find out what is served.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import { MalformedFrame } from "../codec/malformed.ts";
+import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import { encodeResponse, requestHeaderVersion } from "../codec/framing.ts";
 import { requestHeader } from "../codec/headers.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
@@ -77,7 +77,7 @@ export class RequestDispatcher implements Dispatcher {
     const finish = (response: object | null): Answer => {
       const answer = response === null
         ? null
-        : joinLent(encodeResponse(api, version, header.correlationId, response as never), lent);
+        : joinLent(encode(api, version, header.correlationId, response), lent);
       let responseBytes = 0;
       for (const chunk of answer ?? []) responseBytes += chunk.length;
       counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
@@ -109,6 +109,16 @@ function decode(api: Api, reader: Reader, version: number) {
   } catch (error) {
     if (!(error instanceof MalformedFrame)) throw error;
     throw new MalformedFrame(`${api.name} version ${version}: ${error.message}`, { cause: error });
+  }
+}
+
+/** Throws {@link Unwritable} that names the API, for the log. */
+function encode(api: Api, version: number, correlationId: number, response: object): Uint8Array[] {
+  try {
+    return encodeResponse(api, version, correlationId, response as never);
+  } catch (error) {
+    if (!(error instanceof Unwritable)) throw error;
+    throw new Unwritable(`answer to ${api.name} version ${version}: ${error.message}`, { cause: error });
   }
 }
 

@@ -6,8 +6,12 @@ import { MalformedFrame } from "../codec/malformed.ts";
 
 /** What an idle connection holds. */
 const SMALLEST_CHUNK_BYTES = 2 * 1024;
-/** What a busy connection reads at once. */
+/** What a busy connection reads at once; a larger frame gets more room as its bytes come. */
 const LARGEST_CHUNK_BYTES = 64 * 1024;
+/** How many times what has come of a large frame it has room for: a client must not take memory by announcing. */
+const GROWTH = 4;
+/** A connection that sent a large frame in full has room for the next one at once, up to this much. */
+const MOST_TRUSTED_BYTES = 1024 * 1024 + LARGEST_CHUNK_BYTES;
 /**
  * A chunk is kept while it is no larger than this many times what the connection reads at once: a fresh one for each
  * large frame would cost more than all else that is done with it.
@@ -21,6 +25,8 @@ export class FrameCutter {
   private nextChunkBytes = SMALLEST_CHUNK_BYTES;
   /** Frames of the present chunk that were not given back. */
   private out = 0;
+  /** The largest frame that came in full, up to {@link MOST_TRUSTED_BYTES}. */
+  private trustedBytes = LARGEST_CHUNK_BYTES;
 
   constructor(private readonly maxFrameBytes: number) {}
 
@@ -39,6 +45,7 @@ export class FrameCutter {
     const from = this.start + 4;
     this.start = from + size;
     this.out++;
+    if (size >= this.trustedBytes) this.trustedBytes = Math.min(4 + size, MOST_TRUSTED_BYTES);
     return this.chunk.subarray(from, this.start);
   }
 
@@ -49,10 +56,8 @@ export class FrameCutter {
 
   /** The size of the frame that has begun, or null while its four bytes are not there. */
   pendingSize(): number | null {
-    if (this.end - this.start < 4) return null;
-    const { chunk, start } = this;
-    const size = chunk[start] << 24 | chunk[start + 1] << 16 | chunk[start + 2] << 8 | chunk[start + 3];
-    if (size < 0 || size > this.maxFrameBytes) {
+    const size = this.announcedSize();
+    if (size !== null && !this.isAllowed(size)) {
       throw new MalformedFrame(
         `frame size ${size} is not between 0 and socket.request.max.bytes (${this.maxFrameBytes})${
           stranger(size)
@@ -62,18 +67,47 @@ export class FrameCutter {
     return size;
   }
 
-  /** How much memory the frame that has begun needs beyond what is held: 0 when it fits the present chunk. */
+  private announcedSize(): number | null {
+    if (this.end - this.start < 4) return null;
+    const { chunk, start } = this;
+    return chunk[start] << 24 | chunk[start + 1] << 16 | chunk[start + 2] << 8 | chunk[start + 3];
+  }
+
+  private isAllowed(size: number): boolean {
+    return size >= 0 && size <= this.maxFrameBytes;
+  }
+
+  /** Whether more may be read while what is here cannot be handled yet: as much as one read holds, and no more memory. */
+  canReadAhead(): boolean {
+    const size = this.announcedSize();
+    return this.heldBytes < LARGEST_CHUNK_BYTES && (size === null || this.isAllowed(size)) &&
+      this.missingBytes() === 0;
+  }
+
+  /** How much memory beyond an ordinary read's is needed to read on in the frame that has begun; mostly 0. */
   missingBytes(): number {
+    const room = this.roomForLarge();
+    return room > LARGEST_CHUNK_BYTES ? room : 0;
+  }
+
+  /** How large the next chunk is to be, for a large frame that the present one has no room for; otherwise 0. */
+  private roomForLarge(): number {
     const size = this.pendingSize();
     if (size === null || size <= LARGEST_CHUNK_BYTES) return 0;
-    return 4 + size > this.chunk.length - this.start ? 4 + size : 0;
+    const whole = 4 + size, present = this.chunk.length - this.start;
+    if (whole <= present) return 0;
+    if (present < this.trustedBytes) return Math.min(whole, this.trustedBytes);
+    return this.end === this.chunk.length ? Math.min(whole, GROWTH * present) : 0;
   }
 
   /** Where the next bytes from the socket go: never empty. */
   space(): Uint8Array {
     const held = this.end - this.start;
-    const needed = 4 + (this.pendingSize() ?? 0);
-    if (needed > this.chunk.length - this.start) this.replace(Math.max(needed, this.nextChunkBytes));
+    const size = this.pendingSize();
+    const needed = size === null || size > LARGEST_CHUNK_BYTES ? 4 : 4 + size;
+    const large = this.roomForLarge();
+    if (large > 0) this.replace(large);
+    else if (needed > this.chunk.length - this.start) this.replace(Math.max(needed, this.nextChunkBytes));
     else if (
       held === 0 &&
       // Also when it grew for a burst that is over: using it up could take a quiet connection hours.

@@ -1,12 +1,25 @@
 /**
- * The bound on memory for requests in flight in the whole broker (`queued.max.request.bytes`). A connection asks
- * before it makes room for a large frame and waits, its socket unread, until others have given theirs back.
+ * The bound on memory for requests in flight in the whole broker (`queued.max.request.bytes`). A connection has a
+ * claim for each large frame, which grows in steps while the frame's bytes come: what a client announces costs
+ * nothing, only what it sent does. Who finds no room waits, its socket unread, until others have given theirs back.
  */
 import { assert } from "../base/assert.ts";
 
+/** A step that waits for room. */
+interface Step {
+  readonly claim: Claim;
+  readonly toBytes: number;
+  granted: boolean;
+  wake: (() => void) | null;
+}
+
 export class MemoryBudget {
   private used = 0;
-  private readonly waiting: { bytes: number; go: () => void }[] = [];
+  /** By the age of their claims, oldest first. */
+  private readonly waiting: Step[] = [];
+  /** Claims that have memory and do not wait for more: they will give it back in time. */
+  private advancing = 0;
+  private claims = 0;
 
   constructor(readonly capacityBytes: number) {}
 
@@ -19,34 +32,63 @@ export class MemoryBudget {
     return this.waiting.length > 0;
   }
 
-  /**
-   * Takes `bytes`, at once (null) or when the promise resolves. First come, first served, so that a large frame is
-   * not overtaken for ever. A frame larger than the whole budget is let in when nothing else is.
-   */
-  take(bytes: number): Promise<void> | null {
-    if (this.waiting.length === 0 && this.fits(bytes)) {
-      this.used += bytes;
-      return null;
+  /** A claim of nothing yet. Older claims go first, so that a large frame is not overtaken for ever. */
+  claim(): Claim {
+    return new Claim(this, this.claims++);
+  }
+
+  /** For {@link Claim.grow}. */
+  grow(claim: Claim, toBytes: number): Promise<void> | null {
+    if (claim.bytes > 0) this.advancing--;
+    const step: Step = { claim, toBytes, granted: false, wake: null };
+    const behind = this.waiting.findIndex((other) => other.claim.age > claim.age);
+    this.waiting.splice(behind < 0 ? this.waiting.length : behind, 0, step);
+    this.admit();
+    return step.granted ? null : new Promise((resolve) => step.wake = resolve);
+  }
+
+  /** For {@link Claim.release}. */
+  release(claim: Claim): void {
+    const at = this.waiting.findIndex((step) => step.claim === claim);
+    const [step] = at < 0 ? [] : this.waiting.splice(at, 1);
+    if (step === undefined && claim.bytes > 0) this.advancing--;
+    this.used -= claim.bytes;
+    assert(this.used >= 0 && this.advancing >= 0, "more memory given back than was taken");
+    claim.bytes = 0;
+    step?.wake?.();
+    this.admit();
+  }
+
+  private admit(): void {
+    for (let step = this.waiting[0]; step !== undefined; step = this.waiting[0]) {
+      const more = step.toBytes - step.claim.bytes;
+      // When all wait for each other, the oldest goes beyond the bound; the others wait for it. So does a frame that
+      // is larger than the whole budget.
+      if (this.used + more > this.capacityBytes && this.advancing > 0) return;
+      this.waiting.shift();
+      this.used += more;
+      this.advancing++;
+      step.claim.bytes = step.toBytes;
+      step.granted = true;
+      step.wake?.();
     }
-    return new Promise((resolve) => {
-      this.waiting.push({
-        bytes,
-        go: () => {
-          this.used += bytes;
-          resolve();
-        },
-      });
-    });
+  }
+}
+
+/** What one frame has of the budget. */
+export class Claim {
+  bytes = 0;
+
+  constructor(private readonly budget: MemoryBudget, readonly age: number) {}
+
+  /** Has `toBytes` in all, at once (null) or when the promise resolves, which it also does when it is released. */
+  grow(toBytes: number): Promise<void> | null {
+    assert(toBytes > this.bytes, "a claim can only grow");
+    return this.budget.grow(this, toBytes);
   }
 
-  /** Gives `bytes` back. */
-  give(bytes: number): void {
-    this.used -= bytes;
-    assert(this.used >= 0, "more memory given back than was taken");
-    while (this.waiting.length > 0 && this.fits(this.waiting[0].bytes)) this.waiting.shift()!.go();
-  }
-
-  private fits(bytes: number): boolean {
-    return this.used === 0 || this.used + bytes <= this.capacityBytes;
+  /** Gives everything back. Safe to call twice. */
+  release(): void {
+    this.budget.release(this);
   }
 }

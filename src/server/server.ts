@@ -17,20 +17,28 @@ export interface ServerOptions {
   readonly limits: ConnectionLimits;
   /** Asked anew for each connection: the setting may change. */
   readonly maxConnections: () => number;
+  /** How many connections one address may have ("127.0.0.1"); asked anew as well. No bound when left out. */
+  readonly maxConnectionsOf?: (address: string) => number;
   readonly maxIdleMs: number;
   readonly budget: MemoryBudget;
   readonly clock: Clock;
-  /** Told of each connection's end that was not the client's doing. */
+  /** Told of each connection that was not let in, or had to end because of what its client did. */
   readonly onRefused: (remote: string, listenerName: string, reason: string) => void;
+  /** Told of each connection that ended because a request threw: a bug. */
+  readonly onFailed: (remote: string, listenerName: string, error: unknown) => void;
   readonly metrics: Metrics;
 }
 
 /** How often idle and stalled connections are looked for, at least. */
-const SWEEP_EVERY_MS = 10_000;
+const SWEEP_EVERY_MS = 5_000;
+/** A frame that has waited so long for memory gets that of the connection that has held some for longest. */
+const LONGEST_MEMORY_WAIT_MS = 30_000;
 
 export class Server {
   private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
   private readonly connections = new Set<Connection>();
+  /** How many of them each address has. */
+  private readonly connectionsOf = new Map<string, number>();
   private readonly unsent: UnsentAnswers = { bytes: 0 };
   private readonly serving = new Set<Promise<void>>();
   private sweep: ReturnType<typeof setInterval> | undefined;
@@ -96,17 +104,16 @@ export class Server {
 
   private admit(conn: Deno.TcpConn, bind: Bind, dispatcher: Dispatcher): void {
     const { options } = this;
-    const maxConnections = options.maxConnections();
-    if (this.connections.size >= maxConnections) {
-      const { hostname, port } = conn.remoteAddr;
-      options.onRefused(
-        `${hostname}:${port}`,
-        bind.listenerName,
-        `max.connections (${maxConnections}) reached`,
-      );
+    const { hostname, port } = conn.remoteAddr;
+    const address = plainAddress(hostname);
+    const refusal = this.whyNotAdmitted(address);
+    if (refusal !== null) {
+      options.onRefused(`${hostname}:${port}`, bind.listenerName, refusal);
       conn.close();
       return;
     }
+    // A client whose machine is gone says nothing; the system asks it now and then.
+    conn.setKeepAlive(true);
     // Answers are written whole; waiting for more to send would only delay them.
     conn.setNoDelay(true);
     const connection = new Connection(
@@ -119,6 +126,7 @@ export class Server {
       this.unsent,
     );
     this.connections.add(connection);
+    this.connectionsOf.set(address, (this.connectionsOf.get(address) ?? 0) + 1);
     options.metrics.connectionsOpened++;
     const served = connection.serve().then(
       (reason) => {
@@ -126,14 +134,24 @@ export class Server {
         options.metrics.malformedFrames++;
         options.onRefused(connection.remote, bind.listenerName, reason);
       },
-      (error) =>
-        options.onRefused(connection.remote, bind.listenerName, `request failed: ${error?.stack ?? error}`),
+      (error) => options.onFailed(connection.remote, bind.listenerName, error),
     ).finally(() => {
       this.connections.delete(connection);
+      const left = this.connectionsOf.get(address)! - 1;
+      if (left > 0) this.connectionsOf.set(address, left);
+      else this.connectionsOf.delete(address);
       this.serving.delete(served);
       options.metrics.connectionsClosed++;
     });
     this.serving.add(served);
+  }
+
+  private whyNotAdmitted(address: string): string | null {
+    const max = this.options.maxConnections();
+    if (this.connections.size >= max) return `max.connections (${max}) reached`;
+    const maxOfAddress = this.options.maxConnectionsOf?.(address) ?? Infinity;
+    if ((this.connectionsOf.get(address) ?? 0) < maxOfAddress) return null;
+    return `max.connections.per.ip (${maxOfAddress} for ${address}) reached`;
   }
 
   /** A negative one is Kafka's way to let connections stay for ever. */
@@ -145,13 +163,25 @@ export class Server {
   private sweepConnections(): void {
     const now = this.options.clock.monotonic();
     for (const connection of this.connections) {
-      // Not one whose request is held, but one that does not take its answers: there the client is quiet.
-      if (!connection.handling && now - connection.lastActiveMs > this.maxIdleMs) connection.close();
-      // A few clients that announce large frames and then hang must not take all memory from the others.
+      if (connection.isIdle(now, this.maxIdleMs)) connection.close();
+      // A few clients that begin large frames and then hang must not take all memory from the others.
       else if (this.options.budget.isShort && connection.isStalled(now)) {
         connection.disconnect("a frame does not come, while others wait for the memory that it was given");
       }
     }
+    if (this.options.budget.isShort) this.freeMemory(now);
+  }
+
+  /** When nobody is stalled and somebody waits all the same: those that had memory for long have had their turn. */
+  private freeMemory(now: number): void {
+    let waitMs = 0, heldMs = 0, holder: Connection | undefined;
+    for (const connection of this.connections) {
+      waitMs = Math.max(waitMs, connection.memoryWaitMs(now));
+      const held = connection.memoryHeldMs(now);
+      if (held > heldMs) [heldMs, holder] = [held, connection];
+    }
+    if (waitMs <= LONGEST_MEMORY_WAIT_MS || heldMs <= LONGEST_MEMORY_WAIT_MS) return;
+    holder?.disconnect(`a request has had memory for ${Math.round(heldMs / 1000)} s that others wait for`);
   }
 
   /** No more connections from here on; those that are open go on. Safe to call twice. */
@@ -177,6 +207,11 @@ export class Server {
     for (const connection of this.connections) connection.close();
     await Promise.all(this.serving);
   }
+}
+
+/** An IPv4 address as such, though a listener for both families writes it as IPv6. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
 }
 
 function bindProblem(bind: Bind, error: unknown): string {

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert/equals";
-import { MalformedFrame } from "../../src/codec/malformed.ts";
+import { MalformedFrame, Unwritable } from "../../src/codec/malformed.ts";
+import { MemoryBudget } from "../../src/server/memory_budget.ts";
 import { frame, joined, serveFake, sizePrefix, turn } from "./fakes.ts";
 
 /** A frame whose text is padded with dots to `bytes`. */
@@ -398,7 +399,7 @@ Deno.test("Connection closes when a pipelined request fails, and says so", async
   socket.feed(frame("produce a"));
   await turn();
   dispatcher.fail("a", new Error("a bug"));
-  assertEquals(await ended, "request failed: Error: a bug");
+  assertEquals((await ended as Error).message, "a bug");
   assertEquals(socket.isClosed, true);
 });
 
@@ -408,7 +409,7 @@ Deno.test("Connection ends when a pipelined request fails while another one wait
   socket.feed(joined([frame("produce a"), frame("later b")]));
   await turn();
   dispatcher.fail("a", new Error("a bug"));
-  assertEquals(await ended, "request failed: Error: a bug");
+  assertEquals((await ended as Error).message, "a bug");
 });
 
 Deno.test("Connection ends when one of several pipelined requests fails and others are answered", async () => {
@@ -418,7 +419,7 @@ Deno.test("Connection ends when one of several pipelined requests fails and othe
   dispatcher.fail("b", new Error("a bug"));
   dispatcher.answer("a");
   dispatcher.answer("c");
-  assertEquals(await ended, "request failed: Error: a bug");
+  assertEquals((await ended as Error).message, "a bug");
   assertEquals(budget.usedBytes, 0);
 });
 
@@ -503,6 +504,109 @@ Deno.test("Connection answers what was asked before the client closed its side, 
   assertEquals([await ended, socket.sent], [null, "ab"]);
 });
 
+// ---- A client that leaves while its request waits
+
+for (
+  const [how, leave] of [
+    ["closes", (s: ReturnType<typeof serveFake>) => s.socket.end()],
+    [
+      "resets",
+      (s: ReturnType<typeof serveFake>) => s.socket.breakReading(new Deno.errors.ConnectionReset("gone")),
+    ],
+  ] as const
+) {
+  for (const verb of ["later", "produce"]) {
+    Deno.test(`Connection ends the wait of a request (${verb}) at once when its client ${how}`, async () => {
+      const served = serveFake({ goodbyeMs: 60_000 });
+      let told = 0;
+      served.dispatcher.onDisconnect = () => {
+        told++;
+        served.dispatcher.answer("a");
+      };
+      served.socket.feed(frame(`${verb} a`));
+      await turn();
+      leave(served);
+      assertEquals([await served.ended, told, served.socket.isClosed], [null, 1, true]);
+    });
+  }
+  Deno.test(`Connection whose client ${how} does not wait for a request that cannot be ended`, async () => {
+    const served = serveFake({ goodbyeMs: 1 });
+    served.socket.feed(largeFrame("later a", LARGE));
+    await turn();
+    assertEquals(served.budget.usedBytes, LARGE + 4);
+    leave(served);
+    assertEquals([await served.ended, served.socket.isClosed, served.budget.usedBytes], [null, true, 0]);
+    served.dispatcher.answer("a");
+    await turn();
+    assertEquals([served.socket.sentBytes, served.budget.usedBytes], [0, 0]);
+  });
+}
+
+Deno.test("Connection ends when it is closed, whether a request that waits in it is answered or not", async () => {
+  const { socket, connection, ended } = serveFake();
+  socket.feed(joined([frame("later a"), frame("now b")]));
+  await turn();
+  connection.close();
+  assertEquals([await ended, socket.sent], [null, ""]);
+});
+
+Deno.test("Connection that is half closed answers the request that it holds, and those behind it", async () => {
+  const { socket, dispatcher, ended } = serveFake({ goodbyeMs: 60_000 });
+  dispatcher.onDisconnect = () => {
+    if (dispatcher.isWaiting("a")) dispatcher.answer("a");
+  };
+  socket.feed(joined([frame("later a"), frame("now b"), frame("produce c"), frame("later d")]));
+  await turn();
+  socket.end();
+  await turn();
+  assertEquals(dispatcher.handled, ["later a", "now b", "produce c", "later d"]);
+  dispatcher.answer("c");
+  dispatcher.answer("d");
+  assertEquals([await ended, socket.sent], [null, "abcd"]);
+});
+
+Deno.test("Connection reads ahead of a request that waits no more than 64 KiB and the read that passes them", async () => {
+  const { socket, dispatcher, connection, budget } = serveFake({ maxFrameBytes: 10_000_000 });
+  socket.feed(frame("later a"));
+  await turn();
+  const behind = joined([largeFrame("now b", 3000), largeFrame("now c", 2_000_000)]);
+  let fed = 0;
+  while (socket.isRead && fed < behind.length) {
+    socket.feed(behind.subarray(fed, fed += 1000));
+    await turn();
+  }
+  assertEquals([fed >= 64 * 1024, fed <= 128 * 1024, budget.usedBytes], [true, true, 0]);
+  assertEquals(dispatcher.handled, ["later a"]);
+  socket.feed(behind.subarray(fed));
+  dispatcher.answer("a");
+  await turn();
+  assertEquals([dispatcher.handled, socket.sent], [["later a", "now b", "now c"], "abc"]);
+  assertEquals(connection.handling, false);
+});
+
+Deno.test("Connection tells of a malformed frame that came ahead only when it is its turn", async () => {
+  const { socket, dispatcher, ended, result } = serveFake({ maxFrameBytes: 1000 });
+  socket.feed(frame("later a"));
+  await turn();
+  socket.feed(sizePrefix(1001));
+  await turn();
+  assertEquals(result(), "still open");
+  dispatcher.answer("a");
+  assertEquals(await ended, "frame size 1001 is not between 0 and socket.request.max.bytes (1000)");
+  assertEquals(socket.sent, "a");
+});
+
+Deno.test("Connection tells of an answer that cannot be written as of something that the client did", async () => {
+  for (const [request, fails] of [["later a", true], ["produce a", true], ["bad", false]] as const) {
+    const { socket, dispatcher, ended } = serveFake();
+    dispatcher.error = new Unwritable("too long");
+    socket.feed(frame(request));
+    await turn();
+    if (fails) dispatcher.fail("a", dispatcher.error);
+    assertEquals(await ended, "too long", request);
+  }
+});
+
 // ---- Memory
 
 Deno.test("Connection takes no memory of the budget for small frames", async () => {
@@ -512,17 +616,43 @@ Deno.test("Connection takes no memory of the budget for small frames", async () 
   assertEquals([dispatcher.handled.length, budget.usedBytes], [1, 0]);
 });
 
-Deno.test("Connection takes memory for a large frame before its bytes come, and gives it back with the answer", async () => {
+Deno.test("Connection takes memory for a large frame as its bytes come, and gives it back with the answer", async () => {
   const { socket, budget, dispatcher } = serveFake();
-  const bytes = largeFrame("later a", LARGE);
-  socket.feed(bytes.subarray(0, 4));
+  const size = 900_000, bytes = largeFrame("later a", size);
+  const used: number[] = [];
+  let sent = 0;
+  for (const upTo of [4, 65_535, 65_536, 262_143, 262_144, size + 3]) {
+    socket.feed(bytes.subarray(sent, upTo));
+    sent = upTo;
+    await turn();
+    used.push(budget.usedBytes);
+  }
+  assertEquals(used, [0, 0, 262_144, 262_144, size + 4, size + 4]);
+  socket.feed(bytes.subarray(sent));
   await turn();
-  assertEquals(budget.usedBytes, LARGE + 4);
-  socket.feed(bytes.subarray(4));
-  await turn();
-  assertEquals(budget.usedBytes, LARGE + 4, "the request still uses its bytes");
+  assertEquals(dispatcher.handled, ["later a"]);
+  assertEquals(budget.usedBytes, size + 4, "the request still uses its bytes");
   dispatcher.answer("a");
   await turn();
+  assertEquals(budget.usedBytes, 0);
+});
+
+Deno.test("Connection that announced a large frame takes no memory from others", async () => {
+  const budget = new MemoryBudget(150_000);
+  for (let i = 0; i < 10; i++) serveFake({ budget }).socket.feed(sizePrefix(1_000_000));
+  const other = serveFake({ budget });
+  other.socket.feed(largeFrame("now b", LARGE));
+  await turn();
+  assertEquals([other.socket.sent, budget.usedBytes], ["b", 0]);
+});
+
+Deno.test("Connections whose frames are half here and fill the budget all get through, one after the other", async () => {
+  const budget = new MemoryBudget(600_000);
+  const all = ["a", "b", "c", "d"].map((name) => ({ name, ...serveFake({ budget }) }));
+  for (const { name, socket } of all) socket.feed(largeFrame(`now ${name}`, 900_000));
+  await turn();
+  await turn();
+  assertEquals(all.map(({ socket }) => socket.sent), ["a", "b", "c", "d"]);
   assertEquals(budget.usedBytes, 0);
 });
 
@@ -638,21 +768,25 @@ Deno.test("Connection.lastActiveMs moves with every byte that is read or taken",
 Deno.test("Connection is stalled when a frame that it took memory for does not come at 10 KB a second", async () => {
   let now = 0;
   const { socket, connection, dispatcher } = serveFake({ now: () => now });
-  const bytes = largeFrame("now a", 500_000);
-  assertEquals(connection.isStalled(1e9), false, "no frame has begun");
-  socket.feed(bytes.subarray(0, 4));
-  await turn();
-  assertEquals(
-    [10_000, 10_001].map((ms) => connection.isStalled(ms)),
-    [false, true],
-    "any network may stand still",
-  );
-  socket.feed(bytes.subarray(4, 200_000));
-  await turn();
-  assertEquals([10_001, 20_000, 20_001].map((ms) => connection.isStalled(ms)), [false, false, true]);
+  const bytes = largeFrame("now a", 900_000);
+  const stalledAt = (...times: number[]) => times.map((ms) => connection.isStalled(ms));
+  let sent = 0;
+  const send = async (upTo: number) => {
+    socket.feed(bytes.subarray(sent, upTo));
+    sent = upTo;
+    await turn();
+  };
+  await send(60_000);
+  assertEquals(connection.isStalled(1e9), false, "no memory was taken yet");
+  await send(70_000);
+  assertEquals(stalledAt(10_000, 10_001), [false, true], "any network may stand still");
+  now = 5000;
+  await send(90_000);
+  assertEquals(stalledAt(12_000, 12_001), [false, true], "20 KB are worth two seconds");
+  await send(800_000);
+  assertEquals(stalledAt(15_000, 15_001), [false, true], "much at once buys no more than the ten seconds");
   now = 50_000;
-  socket.feed(bytes.subarray(200_000));
-  await turn();
+  await send(bytes.length);
   assertEquals([dispatcher.handled.length, connection.isStalled(1e9)], [1, false]);
 });
 
@@ -663,18 +797,59 @@ Deno.test("Connection that stops within a small frame is not stalled: it takes n
   assertEquals(connection.isStalled(1e9), false);
 });
 
-Deno.test("Connection is handling while it waits for memory, and has been active when it gets it", async () => {
+Deno.test("Connection is not idle while it waits for memory, and has been active when it gets it", async () => {
   let now = 0;
   const one = serveFake({ budgetBytes: 150_000 });
   const other = serveFake({ budget: one.budget, now: () => now });
   one.socket.feed(largeFrame("later a", LARGE));
-  other.socket.feed(largeFrame("now b", LARGE).subarray(0, 100));
+  other.socket.feed(largeFrame("now b", LARGE).subarray(0, 70_000));
   await turn();
-  assertEquals(other.connection.handling, true);
+  const { connection } = other;
+  assertEquals([connection.handling, connection.isIdle(1e9, 10), connection.memoryWaitMs(70)], [
+    true,
+    false,
+    70,
+  ]);
   now = 5000;
   one.dispatcher.answer("a");
   await turn();
-  assertEquals([other.connection.handling, other.connection.lastActiveMs], [false, 5000]);
+  assertEquals([connection.handling, connection.lastActiveMs, connection.memoryWaitMs(9e9)], [
+    false,
+    5000,
+    0,
+  ]);
+  assertEquals([connection.isIdle(5010, 10), connection.isIdle(5011, 10)], [false, true]);
+});
+
+Deno.test("Connection is not idle while a request is held and the client is watched", async () => {
+  const { socket, connection } = serveFake();
+  socket.feed(frame("later a"));
+  await turn();
+  assertEquals([socket.isRead, connection.isIdle(1e9, 10)], [true, false]);
+  socket.feed(joined([largeFrame("now b", 60_000), largeFrame("now c", 60_000)]));
+  await turn();
+  assertEquals(
+    [socket.isRead, connection.isIdle(1e9, 10)],
+    [false, true],
+    "nobody would see the client leave",
+  );
+});
+
+Deno.test("Connection has held memory from the first step of a frame to its answer, and not while it waits for more", async () => {
+  let now = 100;
+  const { socket, connection, dispatcher } = serveFake({ now: () => now });
+  const bytes = largeFrame("later a", LARGE);
+  socket.feed(bytes.subarray(0, 70_000));
+  await turn();
+  now = 200;
+  assertEquals(connection.memoryHeldMs(now), 100);
+  socket.feed(bytes.subarray(70_000));
+  await turn();
+  now = 300;
+  assertEquals(connection.memoryHeldMs(now), 200);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals(connection.memoryHeldMs(now), 0);
 });
 
 Deno.test("Connection writes addresses as Kafka does", () => {

@@ -136,17 +136,39 @@ Deno.test("FrameCutter lets go of the memory of a large frame when it reads on",
   assert(heldBytes(cutter) <= 64 * 1024, `${heldBytes(cutter)} bytes are held after the frame`);
 });
 
-Deno.test("FrameCutter.missingBytes() asks for the whole of a frame above 64 KiB, until there is room for it", () => {
+Deno.test("FrameCutter makes room for a large frame in steps of what has come of it", () => {
   const cutter = new FrameCutter(10_000_000);
   const size = 1_000_000;
   assertEquals(cutter.missingBytes(), 0);
   cutter.space().set(sizePrefix(size));
   cutter.filled(4);
-  assertEquals(cutter.missingBytes(), 4 + size);
-  assertEquals(cutter.space().length, size);
-  assertEquals(cutter.missingBytes(), 0, "room was made, so nothing is missing");
-  cutter.filled(1000);
-  assertEquals(cutter.missingBytes(), 0);
+  const rooms: number[] = [];
+  for (let left = size; left > 0;) {
+    const missing = cutter.missingBytes();
+    const room = cutter.space().length;
+    if (missing > 0) rooms.push(missing);
+    assertEquals(cutter.missingBytes(), 0, "room was made, so nothing is missing");
+    cutter.filled(Math.min(room, left));
+    left -= Math.min(room, left);
+  }
+  assertEquals(rooms, [256 * 1024, size + 4]);
+  assertEquals(cutter.next()?.length, size);
+});
+
+Deno.test("FrameCutter makes room at once for a frame no larger than one that came in full, up to a megabyte", () => {
+  const cutter = new FrameCutter(100_000_000);
+  const next = (size: number) => {
+    cutter.space().set(sizePrefix(size));
+    cutter.filled(4);
+    return cutter.missingBytes();
+  };
+  cut(cutter, streamOf(framesOf([700_000])), () => Infinity);
+  assertEquals(next(690_000), 690_004);
+  cut(cutter, new Uint8Array(690_000), () => Infinity);
+  assertEquals(next(700_001), 700_004, "not for more than that");
+  cut(cutter, new Uint8Array(700_001), () => Infinity);
+  cut(cutter, streamOf(framesOf([9_000_000])), () => Infinity);
+  assertEquals(next(9_000_000), 1024 * 1024 + 64 * 1024);
 });
 
 Deno.test("FrameCutter.missingBytes() counts no frame that its ordinary reads have room for", () => {
@@ -159,8 +181,9 @@ Deno.test("FrameCutter.missingBytes() counts no frame that its ordinary reads ha
   }
 });
 
-Deno.test("FrameCutter makes room for a large frame once, and reads it without copying it again", () => {
+Deno.test("FrameCutter makes room for a large frame that is like the one before it once, and copies nothing", () => {
   const cutter = new FrameCutter(10_000_000);
+  cut(cutter, streamOf(framesOf([300_000])), () => Infinity);
   cutter.space().set(sizePrefix(300_000));
   cutter.filled(4);
   const memory = cutter.space().buffer;

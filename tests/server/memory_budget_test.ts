@@ -3,110 +3,161 @@ import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import { AssertionError } from "../../src/base/assert.ts";
 import { Prng } from "../../src/base/prng.ts";
-import { MemoryBudget } from "../../src/server/memory_budget.ts";
+import { type Claim, MemoryBudget } from "../../src/server/memory_budget.ts";
 import { turn } from "./fakes.ts";
 
-/** Takes, and writes the name down when it is let in. */
-function taker(budget: MemoryBudget) {
-  const letIn: string[] = [];
-  const take = (name: string, bytes: number) => {
-    const wait = budget.take(bytes);
-    if (wait === null) letIn.push(name);
-    else void wait.then(() => letIn.push(name));
+/** Claims by name, whose steps are written down when they are granted. */
+function claims(budget: MemoryBudget) {
+  const granted: string[] = [];
+  const all = new Map<string, Claim>();
+  const grow = (name: string, bytes: number) => {
+    if (!all.has(name)) all.set(name, budget.claim());
+    const wait = all.get(name)!.grow(bytes);
+    if (wait === null) granted.push(name);
+    else void wait.then(() => granted.push(name));
   };
-  return { letIn, take };
+  const release = (name: string) => all.get(name)!.release();
+  return { granted, grow, release };
 }
 
-Deno.test("MemoryBudget.take() gives at once what is there", () => {
+Deno.test("Claim.grow() gives at once what is there", () => {
   const budget = new MemoryBudget(100);
-  assertEquals(budget.take(60), null);
-  assertEquals(budget.take(40), null);
-  assertEquals(budget.usedBytes, 100);
+  const [a, b] = [budget.claim(), budget.claim()];
+  assertEquals(a.grow(60), null);
+  assertEquals(b.grow(20), null);
+  assertEquals(b.grow(40), null);
+  assertEquals([budget.usedBytes, a.bytes, b.bytes, budget.isShort], [100, 60, 40, false]);
 });
 
-Deno.test("MemoryBudget.take() waits until others have given back enough", async () => {
+Deno.test("Claim.grow() waits until others have given back enough", async () => {
   const budget = new MemoryBudget(100);
-  const { letIn, take } = taker(budget);
-  take("a", 60);
-  take("b", 30);
-  take("c", 50);
-  budget.give(30);
+  const { granted, grow, release } = claims(budget);
+  grow("a", 60);
+  grow("b", 30);
+  grow("c", 50);
+  release("b");
   await turn();
-  assertEquals(letIn, ["a", "b"]);
-  assertEquals(budget.isShort, true);
-  budget.give(60);
+  assertEquals([granted, budget.isShort], [["a", "b"], true]);
+  release("a");
   await turn();
-  assertEquals(letIn, ["a", "b", "c"]);
+  assertEquals(granted, ["a", "b", "c"]);
   assertEquals([budget.usedBytes, budget.isShort], [50, false]);
 });
 
 Deno.test("MemoryBudget lets nobody overtake who waits, so that a large frame gets its turn", async () => {
   const budget = new MemoryBudget(100);
-  const { letIn, take } = taker(budget);
-  take("a", 50);
-  take("large", 90);
-  take("small", 10);
-  assertEquals(letIn, ["a"], "small would fit, but large was first");
-  budget.give(50);
+  const { granted, grow, release } = claims(budget);
+  grow("a", 50);
+  grow("large", 90);
+  grow("small", 10);
+  assertEquals(granted, ["a"], "small would fit, but large was first");
+  release("a");
   await turn();
-  assertEquals(letIn, ["a", "large", "small"]);
+  assertEquals(granted, ["a", "large", "small"]);
+});
+
+Deno.test("MemoryBudget serves the next step of an older frame first", async () => {
+  const budget = new MemoryBudget(100);
+  const { granted, grow, release } = claims(budget);
+  grow("a", 10);
+  grow("b", 80);
+  grow("new", 50);
+  grow("a", 20);
+  assertEquals(granted, ["a", "b", "a"], "there is room for a's step, though new waits");
+  grow("a", 40);
+  release("b");
+  await turn();
+  assertEquals(granted, ["a", "b", "a", "a", "new"]);
 });
 
 Deno.test("MemoryBudget lets a frame larger than the whole budget in when nothing else is", async () => {
   const budget = new MemoryBudget(100);
-  const { letIn, take } = taker(budget);
-  take("a", 1);
-  take("huge", 1000);
-  take("b", 1);
-  assertEquals(letIn, ["a"]);
-  budget.give(1);
+  const { granted, grow, release } = claims(budget);
+  grow("a", 1);
+  grow("huge", 1000);
+  grow("b", 1);
+  assertEquals(granted, ["a"]);
+  release("a");
   await turn();
-  assertEquals(letIn, ["a", "huge"]);
-  budget.give(1000);
+  assertEquals(granted, ["a", "huge"]);
+  release("huge");
   await turn();
-  assertEquals(letIn, ["a", "huge", "b"]);
+  assertEquals(granted, ["a", "huge", "b"]);
+});
+
+Deno.test("MemoryBudget lets the oldest go beyond the bound when all wait for each other", async () => {
+  const budget = new MemoryBudget(100);
+  const { granted, grow, release } = claims(budget);
+  grow("a", 50);
+  grow("b", 50);
+  grow("b", 200);
+  assertEquals(granted, ["a", "b"], "a may still end");
+  grow("a", 80);
+  assertEquals([granted, budget.usedBytes], [["a", "b", "a"], 130]);
+  grow("a", 200);
+  assertEquals([granted.length, budget.usedBytes], [4, 250], "the same one again, so that one ends");
+  release("a");
+  await turn();
+  assertEquals([granted.at(-1), budget.usedBytes], ["b", 200]);
+});
+
+Deno.test("Claim.release() while it waits lets the wait end and those behind go", async () => {
+  const budget = new MemoryBudget(100);
+  const { granted, grow, release } = claims(budget);
+  grow("a", 60);
+  grow("large", 90);
+  grow("small", 10);
+  release("large");
+  release("large");
+  await turn();
+  assertEquals([granted.toSorted(), budget.usedBytes, budget.isShort], [["a", "large", "small"], 70, false]);
 });
 
 Deno.test("MemoryBudget without a limit never lets wait", () => {
   const budget = new MemoryBudget(Infinity);
-  for (let i = 0; i < 10; i++) assertEquals(budget.take(2 ** 31), null);
+  for (let i = 0; i < 10; i++) assertEquals(budget.claim().grow(2 ** 31), null);
 });
 
-Deno.test("MemoryBudget.give() of more than was taken is a bug", () => {
-  const budget = new MemoryBudget(100);
-  budget.take(10);
-  assertThrows(() => budget.give(11), AssertionError);
+Deno.test("Claim.grow() to less than it has is a bug", () => {
+  const claim = new MemoryBudget(100).claim();
+  claim.grow(10);
+  assertThrows(() => claim.grow(10), AssertionError);
 });
 
-Deno.test("MemoryBudget is never exceeded by more than one frame alone, and lets everybody in at last", async () => {
+Deno.test("MemoryBudget lets everybody through at last, and is exceeded by one frame alone", async () => {
   for (let seed = 0; seed < 50; seed++) {
     const prng = new Prng(seed);
     const budget = new MemoryBudget(100);
-    const inside: number[] = [];
-    let waiting = 0;
-    for (let step = 0; step < 300; step++) {
-      if (prng.chance(0.6)) {
-        const bytes = prng.between(1, 140);
-        const wait = budget.take(bytes);
-        waiting++;
-        const enter = () => {
-          waiting--;
-          inside.push(bytes);
-        };
-        if (wait === null) enter();
-        else void wait.then(enter);
-      } else if (inside.length > 0) {
-        budget.give(inside.splice(prng.int(inside.length), 1)[0]);
+    /** Frames of these sizes that are being read, in steps. */
+    const frames: { claim: Claim; size: number; waits: boolean }[] = [];
+    const step = (frame: typeof frames[number]) => {
+      const wait = frame.claim.grow(Math.min(frame.size, Math.max(10, frame.claim.bytes * 4)));
+      frame.waits = wait !== null;
+      void wait?.then(() => frame.waits = false);
+    };
+    let begun = 0;
+    for (let turns = 0; begun < 60 || frames.length > 0; turns++) {
+      assert(turns < 10_000, `seed ${seed}: ${frames.length} frames wait for ever`);
+      const ready = frames.filter((frame) => !frame.waits);
+      if (begun < 60 && prng.chance(0.5)) {
+        begun++;
+        frames.push({ claim: budget.claim(), size: prng.between(1, 140), waits: false });
+        step(frames.at(-1)!);
+      } else if (ready.length > 0) {
+        const frame = prng.pick(ready);
+        if (frame.claim.bytes < frame.size) {
+          step(frame);
+        } else {
+          frame.claim.release();
+          frames.splice(frames.indexOf(frame), 1);
+        }
       }
       await Promise.resolve();
-      const used = inside.reduce((sum, bytes) => sum + bytes, 0);
-      assert(budget.usedBytes === used, `seed ${seed} step ${step}: ${budget.usedBytes} and ${used}`);
-      assert(used <= 100 || inside.length === 1, `seed ${seed} step ${step}: ${inside} are inside`);
+      const sum = frames.reduce((bytes, { claim }) => bytes + claim.bytes, 0);
+      const largest = Math.max(0, ...frames.map(({ claim }) => claim.bytes));
+      assert(budget.usedBytes === sum, `seed ${seed}: ${budget.usedBytes} and ${sum}`);
+      assert(sum <= 100 + largest, `seed ${seed}: ${sum} bytes are out`);
     }
-    while (inside.length > 0) {
-      budget.give(inside.shift()!);
-      await Promise.resolve();
-    }
-    assertEquals([waiting, budget.usedBytes], [0, 0], `seed ${seed}`);
+    assertEquals([budget.usedBytes, budget.isShort], [0, false], `seed ${seed}`);
   }
 });

@@ -1,7 +1,12 @@
-/** Deletes groups without members, and their offsets. */
+/** Deletes groups without members, and their offsets. A group that is named twice is answered once, as in Kafka. */
 import type { deleteGroups } from "../codec/messages/delete_groups.ts";
 import type { Handler } from "./context.ts";
+import { inSlices } from "./pacing.ts";
 
 export const deleteGroupsHandler: Handler<typeof deleteGroups> = async (request, { services }) => ({
-  results: await services.groups.delete(request.groupsNames),
+  results: (await inSlices(
+    new Set(request.groupsNames),
+    services.clock,
+    (groupId) => services.groups.delete([groupId]),
+  )).flat(),
 });

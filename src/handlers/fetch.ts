@@ -3,10 +3,12 @@
  * partitions and by nothing else but its time. Versions 0 to 3 get message formats 0 and 1, sessions start with
  * version 7, topic ids with version 13.
  */
+import { Allowance } from "../codec/allowance.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { downConvert } from "../codec/legacy.ts";
 import type { fetch, FetchRequest, FetchResponse } from "../codec/messages/fetch.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
+import { MAX_FRAME_BYTES } from "../codec/writer.ts";
 import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
 import type { AppendWaiter, Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
@@ -27,6 +29,16 @@ const firstWithLeaderHints = 16;
 
 const READ_COMMITTED = 1;
 
+/**
+ * What one fetch of an old version may cost by the conversion of what it reads: enough for any batch that a producer
+ * sends, and little enough for the broker to do it in one go. A fetch that would cost more gives what was converted so
+ * far, and the client asks for the rest.
+ */
+const CONVERTED_BYTES = 32 * 1024 * 1024, CONVERTED_RECORDS = 500_000;
+
+/** The most that one answer has of records, below what a frame can hold, with room for everything around them. */
+const MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 64 * 1024 * 1024;
+
 /** What a fetch may give although slow clients hold the memory: they must not bring the others to a halt. */
 const ALWAYS_BYTES = 64 * 1024;
 
@@ -38,6 +50,7 @@ interface Limits {
   readonly version: number;
   readonly maxBytes: number;
   readonly readCommitted: boolean;
+  readonly conversions: Allowance;
 }
 
 /** What was read of one partition. */
@@ -90,9 +103,11 @@ function limitsOf(request: FetchRequest, { services, version }: RequestContext):
     maxBytes: Math.min(
       request.maxBytes,
       services.config.get("fetch.max.bytes"),
+      MAX_ANSWER_BYTES,
       Math.max(ALWAYS_BYTES, services.answerRoomBytes()),
     ),
     readCommitted: request.isolationLevel === READ_COMMITTED,
+    conversions: new Allowance(CONVERTED_BYTES, CONVERTED_RECORDS),
   };
 }
 
@@ -180,7 +195,7 @@ function readOne(
   if (limits.version >= firstWithBatches || read.bytes.length === 0) {
     return { answer: { ...answer, records: read.bytes }, bytesAvailable };
   }
-  const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits.version, maxBytes);
+  const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits, maxBytes);
   if (typeof converted === "number") return unread(failed(wanted, converted));
   // A message that is cut off tells an old client that its limit is too small for it: it raises it, or says so.
   const records = softLimits ? converted : converted.subarray(0, maxBytes);
@@ -192,13 +207,19 @@ function downConverted(
   partition: Partition,
   fetchOffset: number,
   batches: Uint8Array,
-  version: number,
+  { version, conversions }: Limits,
   maxBytes: number,
 ): Uint8Array | number {
   const magic = version >= firstWithFormat1 ? 1 : 0;
+  const isFirst = conversions.bytes === CONVERTED_BYTES && conversions.items === CONVERTED_RECORDS;
   for (let offset = fetchOffset, bytes = batches;;) {
-    const converted = downConvert(bytes, magic, fetchOffset);
-    if (converted.problem !== null) return converted.problem.errorCode;
+    const converted = downConvert(bytes, magic, fetchOffset, conversions);
+    if (converted.problem !== null) {
+      const { errorCode } = converted.problem;
+      if (errorCode !== ErrorCode.MESSAGE_TOO_LARGE) return errorCode;
+      // Partitions before this one have used the allowance up: the client asks again. Alone, the batch is just too much.
+      return isFirst ? ErrorCode.CORRUPT_MESSAGE : new Uint8Array(0);
+    }
     // Control batches have no old form. A client that got nothing for them would ask for the same offset for ever.
     if (converted.bytes.length > 0 || converted.nextOffset <= offset) return converted.bytes;
     offset = converted.nextOffset;

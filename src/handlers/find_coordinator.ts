@@ -24,33 +24,33 @@ interface Coordinator {
 
 export const findCoordinatorHandler: Handler<typeof findCoordinator> = async (request, context) => {
   const keys = context.version >= firstWithBatches ? request.coordinatorKeys : [request.key];
-  const coordinators: Coordinator[] = [];
-  for (const key of keys) coordinators.push(await find(key, request.keyType, context));
+  // On one machine the answer is the same for all keys.
+  const found = await find(request.keyType, context);
+  const coordinators: Coordinator[] = keys.map((key) => ({ key, ...found }));
   // Up to version 3 the one answer stands in the response itself, and says "NONE" where it is no error.
-  const { key: _, ...only } = coordinators[0] ?? failed("", ErrorCode.INVALID_REQUEST);
+  const only = keys.length > 0 ? found : failed(ErrorCode.INVALID_REQUEST);
   const errorMessage = only.errorCode === ErrorCode.NONE ? "NONE" : only.errorMessage;
   return { ...only, errorMessage, coordinators };
 };
 
 async function find(
-  key: string,
   keyType: number,
   { services, listenerName }: RequestContext,
-): Promise<Coordinator> {
+): Promise<Omit<Coordinator, "key">> {
   if (keyType === TRANSACTION) {
-    return failed(key, ErrorCode.INVALID_REQUEST, "Transactions are not served by this version of Trackway");
+    return failed(ErrorCode.INVALID_REQUEST, "Transactions are not served by this version of Trackway");
   }
-  if (keyType !== GROUP) return failed(key, ErrorCode.INVALID_REQUEST);
+  if (keyType !== GROUP) return failed(ErrorCode.INVALID_REQUEST);
   const errorCode = await services.ensureOffsetsTopic();
-  if (errorCode !== ErrorCode.NONE) return failed(key, errorCode);
+  if (errorCode !== ErrorCode.NONE) return failed(errorCode);
   const { image } = services.cluster;
   const nodeId = services.config.get("node.id");
   const node = brokerNode(image.brokers.get(nodeId)!, listenerName);
-  if (node === null) return failed(key, ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  if (node === null) return failed(ErrorCode.COORDINATOR_NOT_AVAILABLE);
   const { host, port } = node;
-  return { key, nodeId, host, port, errorCode, errorMessage: "" };
+  return { nodeId, host, port, errorCode, errorMessage: "" };
 }
 
-function failed(key: string, errorCode: number, errorMessage = errorText(errorCode)): Coordinator {
-  return { key, nodeId: -1, host: "", port: -1, errorCode, errorMessage };
+function failed(errorCode: number, errorMessage = errorText(errorCode)): Omit<Coordinator, "key"> {
+  return { nodeId: -1, host: "", port: -1, errorCode, errorMessage };
 }

@@ -7,6 +7,7 @@ import type { listOffsets, ListOffsetsRequest } from "../codec/messages/list_off
 import type { Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
+import { inSlices } from "./pacing.ts";
 import { withStorageErrors } from "./storage_errors.ts";
 
 const LATEST = -1, EARLIEST = -2, MAX_TIMESTAMP = -3, EARLIEST_LOCAL = -4, LATEST_TIERED = -5;
@@ -34,22 +35,55 @@ interface Found {
 
 const NOT_FOUND: Found = { offset: -1, timestamp: -1, leaderEpoch: -1 };
 
-export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context) => ({
-  topics: request.topics.map((topic) => ({
-    name: topic.name,
-    partitions: [...Map.groupBy(topic.partitions, (p) => p.partitionIndex).values()].map((
-      [asked, ...again],
-    ) => answer(topic.name, asked, again.length > 0, request.isolationLevel === READ_COMMITTED, context)),
-  })),
-});
+/** A partition as it is asked for first; `twice` when the request asks for it again. */
+interface Question {
+  readonly topic: string;
+  readonly asked: Asked;
+  twice: boolean;
+}
 
-function answer(
-  topic: string,
-  asked: Asked,
-  twice: boolean,
-  readCommitted: boolean,
-  context: RequestContext,
-) {
+export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context) => {
+  const topics = questionsOf(request.topics);
+  const questions = [...topics.values()].flatMap((ofTopic) => [...ofTopic.values()]);
+  const readCommitted = request.isolationLevel === READ_COMMITTED;
+  const reply = (question: Question) => answer(question, readCommitted, context);
+  const respond = (answers: readonly Answer[]) => {
+    let at = 0;
+    return {
+      topics: [...topics].map(([name, ofTopic]) => ({
+        name,
+        partitions: answers.slice(at, at += ofTopic.size),
+      })),
+    };
+  };
+  // Only a search by time takes long, and is worth a turn of the event loop.
+  const searches = questions.filter(({ asked }) => isSearch(Number(asked.timestamp)));
+  if (searches.length <= 1) return respond(questions.map(reply));
+  return inSlices(questions, context.services.clock, reply).then(respond);
+};
+
+/** Every partition once, by topic and index, in the order in which they are named first. */
+function questionsOf(topics: ListOffsetsRequest["topics"]): Map<string, Map<number, Question>> {
+  const questions = new Map<string, Map<number, Question>>();
+  for (const { name, partitions } of topics) {
+    let ofTopic = questions.get(name);
+    if (ofTopic === undefined) questions.set(name, ofTopic = new Map());
+    for (const asked of partitions) {
+      const before = ofTopic.get(asked.partitionIndex);
+      if (before === undefined) ofTopic.set(asked.partitionIndex, { topic: name, asked, twice: false });
+      else before.twice = true;
+    }
+  }
+  return questions;
+}
+
+function isSearch(timestamp: number): boolean {
+  return timestamp >= 0 || timestamp === MAX_TIMESTAMP;
+}
+
+type Answer = ReturnType<typeof answer>;
+
+function answer({ topic, asked, twice }: Question, readCommitted: boolean, context: RequestContext) {
   const refuse = (errorCode: number) => ({
     partitionIndex: asked.partitionIndex,
     errorCode,

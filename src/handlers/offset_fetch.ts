@@ -7,6 +7,7 @@ import type { offsetFetch, OffsetFetchRequest } from "../codec/messages/offset_f
 import { ZERO_UUID } from "../codec/uuid.ts";
 import type { FetchOffsetsReply } from "../coordinators/groups/requests.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { inSlices } from "./pacing.ts";
 
 /** The first version that asks for many groups. */
 const firstWithGroups = 8;
@@ -22,12 +23,16 @@ export const offsetFetchHandler: Handler<typeof offsetFetch> = async (request, c
   if (context.version >= firstWithGroups) {
     return {
       topics: [],
-      groups: await Promise.all(request.groups.map((group) => groupOffsets(group, context))),
+      groups: await inSlices(
+        groupsOnce(request.groups),
+        context.services.clock,
+        (group) => groupOffsets(group, context),
+      ),
     };
   }
   const reply = await context.services.groups.fetchOffsets({
     groupId: request.groupId,
-    topics: request.topics,
+    topics: request.topics === null ? null : topicsOnce(request.topics),
   });
   const { errorCode } = reply;
   if (errorCode === ErrorCode.NONE) return { topics: reply.topics, groups: [] };
@@ -38,6 +43,42 @@ export const offsetFetchHandler: Handler<typeof offsetFetch> = async (request, c
   }));
   return { topics, groups: [] };
 };
+
+/**
+ * Leaves out of every group what was asked of it before, and groups of which nothing is left: a few bytes that repeat a
+ * name must not repeat all the offsets behind it.
+ */
+function groupsOnce(groups: readonly AskedGroup[]): AskedGroup[] {
+  const asked = new Map<string, { all: boolean; partitions: Set<string> }>();
+  return groups.flatMap((group) => {
+    const before = asked.get(group.groupId);
+    const now = before ?? { all: false, partitions: new Set<string>() };
+    asked.set(group.groupId, now);
+    if (group.topics === null) {
+      if (now.all) return [];
+      now.all = true;
+      return [group];
+    }
+    const topics = topicsOnce(group.topics, now.partitions);
+    return before !== undefined && topics.length === 0 ? [] : [{ ...group, topics }];
+  });
+}
+
+/** Leaves out partitions that are in `asked` already, which it fills, and topics of which none is left. */
+function topicsOnce<Topic extends { name: string; topicId?: string; partitionIndexes: number[] }>(
+  topics: readonly Topic[],
+  asked: Set<string> = new Set(),
+): Topic[] {
+  return topics.flatMap((topic) => {
+    const partitionIndexes = topic.partitionIndexes.filter((index) => {
+      const size = asked.size;
+      return asked.add(`${index} ${topic.topicId} ${topic.name}`).size > size;
+    });
+    return partitionIndexes.length === 0 && topic.partitionIndexes.length > 0
+      ? []
+      : [{ ...topic, partitionIndexes }];
+  });
+}
 
 async function groupOffsets(group: AskedGroup, context: RequestContext) {
   const { services, version } = context;

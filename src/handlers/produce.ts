@@ -5,6 +5,7 @@
  * With acks=0 nothing is answered; a failure then can only be told by closing the connection, so that the client
  * looks at its metadata again.
  */
+import { Allowance } from "../codec/allowance.ts";
 import { BATCH_OVERHEAD, BatchView, Compression, LOG_OVERHEAD } from "../codec/batch.ts";
 import { ErrorCode, errorName } from "../codec/errors.ts";
 import { upConvert } from "../codec/legacy.ts";
@@ -20,6 +21,18 @@ const firstWithBatches = 3;
 const firstWithZstd = 7;
 /** The first version that names topics by id. */
 const firstWithTopicIds = 13;
+
+/**
+ * What a request may cost beyond its own bytes, where batches have to be opened (to recompress them, to look for keys or
+ * times, to count records) or converted: so much, and so much more for each byte of records that it brings. A producer
+ * that compresses to a twentieth is far from that; what would cost more is MESSAGE_TOO_LARGE, which makes Java's
+ * producer send smaller batches.
+ */
+const FREE_DECOMPRESSED_BYTES = 32 * 1024 * 1024, DECOMPRESSED_BYTES_PER_BYTE = 16;
+const FREE_RECORDS = 500_000, RECORDS_PER_BYTE = 1;
+
+/** No message set so many times as large as `max.message.bytes` becomes a batch that is not. */
+const MAX_CONVERSION_GAIN = 5;
 
 type Topic = ProduceRequest["topicData"][number];
 type PartitionData = Topic["partitionData"][number];
@@ -39,12 +52,13 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
   const { image } = context.services.cluster;
   /** Appends that are not on disk yet, where the topic wants them there before they are acknowledged. */
   const uncommitted: Promise<void>[] = [];
+  const allowance = new Allowance(FREE_DECOMPRESSED_BYTES, FREE_RECORDS);
   const responses = request.topicData.map((topic) => {
     const name = context.version >= firstWithTopicIds
       ? image.topicsById.get(topic.topicId)?.name
       : topic.name;
     const partitionResponses = topic.partitionData.map((data) => {
-      const { outcome, committed } = appendTo(name, data, request, context);
+      const { outcome, committed } = appendTo(name, data, request, context, allowance);
       if (committed !== null) {
         uncommitted.push(committed.then((errorCode) => {
           if (errorCode !== ErrorCode.NONE) outcome.errorCode = errorCode;
@@ -94,6 +108,7 @@ function appendTo(
   { index, records }: PartitionData,
   { acks, transactionalId }: ProduceRequest,
   context: RequestContext,
+  allowance: Allowance,
 ): Appended {
   if (topic === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_ID);
   const partition = context.services.replicas.get(topic, index);
@@ -111,9 +126,11 @@ function appendTo(
       `${partition.isr.length} in-sync replicas, ${partition.minInsyncReplicas} are needed (min.insync.replicas)`,
     );
   }
+  allowance.bytes += records!.length * DECOMPRESSED_BYTES_PER_BYTE;
+  allowance.items += records!.length * RECORDS_PER_BYTE;
   return context.version >= firstWithBatches
-    ? appended(partition, records!, context)
-    : appendMessages(partition, records!, context);
+    ? appended(partition, records!, context, allowance)
+    : appendMessages(partition, records!, context, allowance);
 }
 
 /** What is wrong with the records as a request, whatever log they are for: Kafka looks at that first. */
@@ -150,15 +167,29 @@ function recordsProblem(
   return null;
 }
 
-function appendMessages(partition: Partition, records: Uint8Array, context: RequestContext): Appended {
+function appendMessages(
+  partition: Partition,
+  records: Uint8Array,
+  context: RequestContext,
+  allowance: Allowance,
+): Appended {
   const { index } = partition;
-  const converted = upConvert(records);
+  if (records.length > MAX_CONVERSION_GAIN * partition.log.config.maxMessageBytes) {
+    return refused(index, ErrorCode.MESSAGE_TOO_LARGE, `${records.length} bytes of messages`);
+  }
+  const converted = upConvert(records, allowance);
   if (converted.problem !== null) return refused(index, converted.problem.errorCode, converted.problem.text);
-  return appended(partition, converted.batch, context);
+  return appended(partition, converted.batch, context, allowance);
 }
 
-function appended(partition: Partition, batch: Uint8Array, { services }: RequestContext): Appended {
-  const result = partition.append(batch, "client", services.clock.now());
+function appended(
+  partition: Partition,
+  batch: Uint8Array,
+  { services }: RequestContext,
+  allowance: Allowance,
+): Appended {
+  const cost = { allowance, maxDecompressedBytes: maxDecompressedBytes(partition.topic, services) };
+  const result = partition.append(batch, "client", services.clock.now(), cost);
   const outcome = {
     index: partition.index,
     errorCode: result.errorCode,
@@ -172,6 +203,11 @@ function appended(partition: Partition, batch: Uint8Array, { services }: Request
     errorMessage: result.errorText ?? null,
   };
   return { outcome, committed: result.committed };
+}
+
+function maxDecompressedBytes(topic: string, { cluster, config }: RequestContext["services"]): number {
+  const own = cluster.image.topics.get(topic)?.configs.get("max.decompressed.message.bytes");
+  return own === undefined ? config.get("max.decompressed.message.bytes") : Number(own);
 }
 
 function refused(index: number, errorCode: number, errorMessage: string | null = null): Appended {

@@ -3,7 +3,7 @@
  * records may be read. Alone, a broker is its own ISR, and what is appended is committed.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import type { AppendResult, Log, ReadResult } from "../storage/log.ts";
+import type { AppendOptions, AppendResult, Log, ReadResult } from "../storage/log.ts";
 
 /** Is told how many bytes were appended to a partition that it waits for. */
 export interface AppendWaiter {
@@ -14,6 +14,9 @@ export interface AppendWaiter {
 export interface PartitionAppend extends AppendResult {
   readonly committed: Promise<number> | null;
 }
+
+/** What an append may cost where the batch has to be opened. */
+export type AppendCost = Pick<AppendOptions, "allowance" | "maxDecompressedBytes">;
 
 /** What a reader must know of the leader for its fetch to be answered (KIP-320). */
 export type EpochCheck =
@@ -66,8 +69,13 @@ export class Partition {
    * Appends a batch as leader. Base offset and leader epoch are set in `bytes` itself. What is appended is committed at
    * once, or, where `flush.messages` asks for it, when `committed` has resolved: to an error code, for a disk may fail.
    */
-  append(bytes: Uint8Array, origin: "client" | "coordinator", now: number): PartitionAppend {
-    const result = this.log.append(bytes, { leaderEpoch: this.leaderEpoch, origin, now });
+  append(
+    bytes: Uint8Array,
+    origin: "client" | "coordinator",
+    now: number,
+    cost: AppendCost = {},
+  ): PartitionAppend {
+    const result = this.log.append(bytes, { leaderEpoch: this.leaderEpoch, origin, now, ...cost });
     if (result.errorCode !== ErrorCode.NONE) return { ...result, committed: null };
     // Of a batch that was sent again the first copy may still be on its way to the disk.
     const end = result.lastOffset + 1;

@@ -6,7 +6,7 @@
 import { assert } from "../../base/assert.ts";
 import { Compression } from "../batch_format.ts";
 import { DEFAULT_MAX_DECOMPRESSED_BYTES } from "../allowance.ts";
-import { MalformedFrame, type TooCostly } from "../malformed.ts";
+import { MalformedFrame } from "../malformed.ts";
 import { gunzip, gzip } from "./gzip.ts";
 import { compressLz4, decompressLz4 } from "./lz4.ts";
 import { compressSnappy, decompressSnappy } from "./snappy.ts";
@@ -36,7 +36,7 @@ export function compress(type: number, bytes: Uint8Array, level?: number): Uint8
 }
 
 /**
- * Throws {@link MalformedFrame} for an unknown type and for bytes that are not of that type, and {@link TooCostly}, which
+ * Throws {@link MalformedFrame} for an unknown type and for bytes that are not of that type, and `TooCostly`, which
  * is one of these, above `maxBytes`.
  */
 export function decompress(

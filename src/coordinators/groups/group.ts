@@ -49,8 +49,8 @@ export function supportsProtocols(
 ): boolean {
   if (group.state === "Empty") return protocolType !== "" && protocols.length > 0;
   if (protocolType !== group.protocolType) return false;
-  const common = commonProtocols(group);
-  return protocols.some((protocol) => common.includes(protocol.name));
+  const common = new Set(commonProtocols(group));
+  return protocols.some((protocol) => common.has(protocol.name));
 }
 
 /** The protocol that most members prefer among those that all of them support. The group has members. */

@@ -12,6 +12,7 @@ import {
   selectProtocol,
   supportsProtocols,
 } from "./group.ts";
+import { hasBytesFor } from "./limits.ts";
 import {
   changeMember,
   completeJoinIfAllJoined,
@@ -45,6 +46,10 @@ export function join(turn: Turn, ticket: Ticket, request: JoinRequest, newMember
       completeJoinIfAllJoined(turn, draft);
     }
     return turn.reply(ticket, joinError(ErrorCode.GROUP_MAX_SIZE_REACHED, ""));
+  }
+  // Clients take this error as final, and it is the nearest to the truth: the group is as large as it can be.
+  if (!hasBytesFor(group, request, turn.config)) {
+    return turn.reply(ticket, joinError(ErrorCode.GROUP_MAX_SIZE_REACHED, memberId));
   }
   if (!supportsProtocols(group, request.protocolType, request.protocols)) {
     return turn.reply(ticket, joinError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, memberId));

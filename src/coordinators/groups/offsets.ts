@@ -5,6 +5,7 @@
 import { ErrorCode } from "../../codec/errors.ts";
 import type { Ticket } from "../machine.ts";
 import { CONSUMER_PROTOCOL_TYPE, isSubscribedTo, memberError } from "./group.ts";
+import { isLoggable } from "./limits.ts";
 import { renewSession } from "./membership.ts";
 import type {
   CommitReply,
@@ -35,7 +36,7 @@ export function commitOffsets(turn: Turn, ticket: Ticket, request: CommitRequest
     partitions: partitions.map((partition) => {
       const { partitionIndex } = partition;
       const metadata = partition.committedMetadata ?? "";
-      if (metadata.length > turn.config.offsetMetadataMaxBytes) {
+      if (metadata.length > turn.config.offsetMetadataMaxBytes || !isLoggable(metadata)) {
         return { partitionIndex, errorCode: ErrorCode.OFFSET_METADATA_TOO_LARGE };
       }
       turn.logOffset(request.groupId, name, partitionIndex, {

@@ -9,6 +9,7 @@ import { coordinatorPartition } from "../partitioner.ts";
 import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
+import { isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
 import type {
@@ -131,14 +132,25 @@ export class GroupService {
     if (sessionTimeoutMs < groupMinSessionTimeoutMs || sessionTimeoutMs > groupMaxSessionTimeoutMs) {
       return Promise.resolve(fail(ErrorCode.INVALID_SESSION_TIMEOUT));
     }
+    const { groupInstanceId, protocolType, protocols } = request;
+    if (!isLoggable(groupId)) return Promise.resolve(fail(ErrorCode.INVALID_GROUP_ID));
+    if (!isLoggable(groupInstanceId)) return Promise.resolve(fail(ErrorCode.INVALID_REQUEST));
+    const areNames = isLoggable(protocolType) && protocols.every(({ name }) => isLoggable(name));
+    if (!areNames || protocols.length > MAX_PROTOCOLS) {
+      return Promise.resolve(fail(ErrorCode.INCONSISTENT_GROUP_PROTOCOL));
+    }
+    const clientId = request.clientId.slice(0, MAX_CLIENT_ID_UNITS);
     const joining: JoinRequest = {
       ...request,
+      clientId,
       // Version 0 has no rebalance timeout: the session's stands in for it.
       rebalanceTimeoutMs: apiVersion === 0 ? sessionTimeoutMs : Math.max(request.rebalanceTimeoutMs, 0),
       // The bytes are views on the connection's buffer, and members outlive it.
-      protocols: request.protocols.map(({ name, metadata }) => ({ name, metadata: metadata.slice() })),
+      protocols: protocols.map(({ name, metadata }) => ({ name, metadata: metadata.slice() })),
     };
-    const newMemberId = `${request.groupInstanceId ?? request.clientId}-${this.ports.randomUuid()}`;
+    const newMemberId = `${
+      (groupInstanceId ?? clientId).slice(0, MAX_CLIENT_ID_UNITS)
+    }-${this.ports.randomUuid()}`;
     return this.ask(groupId, (ticket) => ({ type: "join", ticket, request: joining, newMemberId }), fail);
   }
 
@@ -170,11 +182,9 @@ export class GroupService {
 
   /** Topics that do not exist are the handler's business. The empty group id is a group like any other here. */
   commitOffsets(request: CommitRequest): Promise<CommitReply> {
-    return this.ask(
-      request.groupId,
-      (ticket) => ({ type: "commitOffsets", ticket, request }),
-      (errorCode) => commitFailed(request, errorCode),
-    );
+    const fail = (errorCode: number) => commitFailed(request, errorCode);
+    if (!isLoggable(request.groupId)) return Promise.resolve(fail(ErrorCode.INVALID_GROUP_ID));
+    return this.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
   }
 
   fetchOffsets(request: FetchOffsetsRequest): Promise<FetchOffsetsReply> {

@@ -92,6 +92,8 @@ export interface GroupsConfig {
   readonly groupMinSessionTimeoutMs: number;
   readonly groupMaxSessionTimeoutMs: number;
   readonly groupMaxSize: number;
+  /** The largest record that the offsets topic takes, which all of a group has to fit into. Default: 1,048,588. */
+  readonly groupMaxBytes?: number;
   readonly groupInitialRebalanceDelayMs: number;
   /** In UTF-16 code units, as Kafka counts it. */
   readonly offsetMetadataMaxBytes: number;

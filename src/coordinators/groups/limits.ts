@@ -1,0 +1,64 @@
+/**
+ * What a group may hold. All of a group goes into one record of the offsets topic when a rebalance is complete, so that
+ * members that no such record has room for could join but never be told an assignment, and all the while the broker
+ * would keep what they sent. They are refused when they come.
+ */
+import type { JoinRequest } from "./requests.ts";
+import type { ClassicGroup, GroupsConfig, Member, Protocol } from "./types.ts";
+
+/** Kafka's default for `message.max.bytes`, which the offsets topic obeys. */
+const DEFAULT_GROUP_MAX_BYTES = 1_048_588;
+/** A member's part of the record without its texts and bytes, and the least that its assignment takes. */
+const MEMBER_OVERHEAD_BYTES = 50;
+
+/** Clients offer one protocol or two; every join looks at those of all members. */
+export const MAX_PROTOCOLS = 100;
+
+/** A client id of more UTF-16 units is cut off, before it becomes part of a member id that the protocol has no room for. */
+export const MAX_CLIENT_ID_UNITS = 255;
+
+/** The most bytes of UTF-8 that the records and the older messages have room for in one text. */
+const MAX_TEXT_BYTES = 0x7fff;
+/** What one UTF-16 unit takes at most. */
+const BYTES_PER_UNIT = 3;
+
+const utf8 = new TextEncoder();
+
+/** Whether a text that came from a client can be logged: what was not UTF-8 in it has grown. */
+export function isLoggable(text: string | null): boolean {
+  if (text === null || text.length * BYTES_PER_UNIT <= MAX_TEXT_BYTES) return true;
+  return utf8.encode(text).length <= MAX_TEXT_BYTES;
+}
+
+/**
+ * Whether the group's record has room for who wants to join, as the member with `memberId` if it is one. What counts is
+ * each member's largest protocol, since nobody knows yet which one will be chosen; but nobody may bring more than the
+ * record's size in all protocols together.
+ */
+export function hasBytesFor(group: ClassicGroup, request: JoinRequest, config: GroupsConfig): boolean {
+  const limit = config.groupMaxBytes ?? DEFAULT_GROUP_MAX_BYTES;
+  let ofAllProtocols = 0;
+  for (const protocol of request.protocols) ofAllProtocols += sizeOf(protocol);
+  if (ofAllProtocols > limit) return false;
+  const replaced = request.memberId !== ""
+    ? request.memberId
+    : request.groupInstanceId === null
+    ? undefined
+    : group.staticMembers.get(request.groupInstanceId);
+  let bytes = sizeOfMember(request, request.clientId.length);
+  for (const member of group.members.values()) {
+    if (member.memberId !== replaced) bytes += sizeOfMember(member, member.memberId.length);
+  }
+  return bytes <= limit;
+}
+
+function sizeOfMember(member: Member | JoinRequest, memberIdUnits: number): number {
+  let largest = 0;
+  for (const protocol of member.protocols) largest = Math.max(largest, sizeOf(protocol));
+  return MEMBER_OVERHEAD_BYTES + largest + memberIdUnits + (member.groupInstanceId?.length ?? 0) +
+    member.clientId.length + member.clientHost.length;
+}
+
+function sizeOf({ name, metadata }: Protocol): number {
+  return name.length + metadata.length;
+}

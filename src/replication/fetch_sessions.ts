@@ -2,21 +2,18 @@
  * Incremental fetch sessions (KIP-227): the broker remembers which partitions a client fetches, so that a request
  * names only what changed and a response only what is new. Sessions are bounded in number; a full cache gives a new
  * session the place of one that has been quiet for the eviction time, or else of one that is older than that and has
- * fewer partitions, or serves the client without one.
+ * fewer partitions, or serves the client without one. They are bounded in memory too: there the largest one makes way.
  */
 import { ErrorCode } from "../codec/errors.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
+import {
+  type FetchedPartition,
+  type PartitionKey,
+  SessionPartition,
+  SessionPartitions,
+} from "./session_partitions.ts";
 
-/** What a client wants of one partition. */
-export interface FetchedPartition {
-  readonly topic: string;
-  readonly topicId: string;
-  readonly partition: number;
-  readonly currentLeaderEpoch: number;
-  readonly fetchOffset: number;
-  readonly lastFetchedEpoch: number;
-  readonly partitionMaxBytes: number;
-}
+export type { FetchedPartition };
 
 /** What a response says of one partition, as far as a session must know it. */
 export interface FetchAnswer {
@@ -35,11 +32,7 @@ export interface SessionRequest {
   readonly sessionEpoch: number;
   readonly usesTopicIds: boolean;
   readonly partitions: readonly FetchedPartition[];
-  readonly forgotten: readonly { topic: string; topicId: string; partition: number }[];
-}
-
-interface Remembered extends FetchAnswer {
-  readonly wanted: FetchedPartition;
+  readonly forgotten: readonly PartitionKey[];
 }
 
 interface Session {
@@ -48,7 +41,7 @@ interface Session {
   readonly createdMs: number;
   epoch: number;
   lastUsedMs: number;
-  partitions: Map<string, Remembered>;
+  readonly partitions: SessionPartitions;
 }
 
 /** A session that is younger than this keeps its place, and one that was used within it unless a larger one comes. */
@@ -68,32 +61,33 @@ export interface SessionFetch {
   include(wanted: FetchedPartition, answer: FetchAnswer): boolean;
 }
 
-const NEVER_SAID: FetchAnswer = {
-  errorCode: ErrorCode.NONE,
-  highWatermark: -1,
-  lastStableOffset: -1,
-  logStartOffset: -1,
-  hasData: false,
-  diverges: false,
-};
+/** What all sessions together may take: enough for half a million partitions. */
+const MAX_BYTES = 100 * 1024 * 1024;
 
 export class FetchSessions {
   private readonly sessions = new Map<number, Session>();
+  private usedBytes = 0;
 
   constructor(
     private readonly maxSessions: number,
     /** A random integer from 0 up to, not including, its argument. */
     private readonly random: (bound: number) => number,
+    private readonly maxBytes = MAX_BYTES,
   ) {}
 
   get count(): number {
     return this.sessions.size;
   }
 
+  /** About what they take of memory. */
+  get bytes(): number {
+    return this.usedBytes;
+  }
+
   /** Finds, opens or closes the session that the request asks for. */
   begin(request: SessionRequest, now: number): SessionFetch {
     if (request.sessionEpoch === FINAL_EPOCH || request.sessionEpoch === INITIAL_EPOCH) {
-      this.sessions.delete(request.sessionId);
+      this.drop(this.sessions.get(request.sessionId));
       if (request.sessionEpoch === FINAL_EPOCH) return withoutSession(request);
       return this.open(request, now);
     }
@@ -101,45 +95,57 @@ export class FetchSessions {
     if (session === undefined) return refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND);
     if (session.epoch !== request.sessionEpoch) return refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH);
     if (session.usesTopicIds !== request.usesTopicIds) return refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR);
-    for (const wanted of request.partitions) {
-      const key = keyOf(wanted, session.usesTopicIds);
-      const known = session.partitions.get(key);
-      session.partitions.set(key, { ...(known ?? NEVER_SAID), wanted });
-    }
+    const { partitions } = session;
+    this.drop(session);
+    for (const wanted of request.partitions) partitions.put(wanted);
     // After the others: what is both wanted and forgotten is forgotten, as in Kafka.
-    for (const gone of request.forgotten) session.partitions.delete(keyOf(gone, session.usesTopicIds));
-    this.sessions.delete(session.id);
-    if (session.partitions.size === 0) return withoutSession(request);
+    for (const gone of request.forgotten) partitions.remove(gone);
+    if (partitions.size === 0) return withoutSession(request);
+    // It opens another one, which finds its place or not like any that is new.
+    if (this.usedBytes + partitions.bytes > this.maxBytes) {
+      return refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND);
+    }
     session.epoch = session.epoch === 0x7fffffff ? 1 : session.epoch + 1;
     session.lastUsedMs = now;
     // The map is ordered by use, so that the first is the one to evict.
-    this.sessions.set(session.id, session);
+    this.keep(session);
     return inSession(session, false);
   }
 
   private open(request: SessionRequest, now: number): SessionFetch {
-    if (!this.makeRoom(request.partitions.length, now)) return withoutSession(request);
+    const partitions = partitionsOf(request);
+    if (!this.makeRoom(partitions, now)) return withoutSession(request);
     let id: number;
     do id = 1 + this.random(0x7ffffffe); while (this.sessions.has(id));
-    const session: Session = {
-      id,
-      usesTopicIds: request.usesTopicIds,
-      createdMs: now,
-      epoch: 1,
-      lastUsedMs: now,
-      partitions: new Map(
-        request.partitions.map((p) => [keyOf(p, request.usesTopicIds), { ...NEVER_SAID, wanted: p }]),
-      ),
-    };
-    this.sessions.set(id, session);
+    const { usesTopicIds } = request;
+    const session: Session = { id, usesTopicIds, createdMs: now, epoch: 1, lastUsedMs: now, partitions };
+    this.keep(session);
     return inSession(session, true);
   }
 
-  /** Whether there is a place for a session of `size` partitions, which another one may have to leave. */
-  private makeRoom(size: number, now: number): boolean {
+  private keep(session: Session): void {
+    this.sessions.set(session.id, session);
+    this.usedBytes += session.partitions.bytes;
+  }
+
+  private drop(session: Session | undefined): void {
+    if (session === undefined) return;
+    this.sessions.delete(session.id);
+    this.usedBytes -= session.partitions.bytes;
+  }
+
+  /** Whether there is a place for a session of these partitions, which others may have to leave. */
+  private makeRoom({ size, bytes }: SessionPartitions, now: number): boolean {
+    if (bytes > this.maxBytes) return false;
+    while (this.usedBytes + bytes > this.maxBytes) {
+      const evicted = this.quietSession(now) ?? this.largerSession(bytes);
+      if (evicted === undefined) return false;
+      this.drop(evicted);
+    }
     if (this.sessions.size < this.maxSessions) return true;
     const evicted = this.quietSession(now) ?? this.lessValuableSession(size, now);
-    return evicted !== undefined && this.sessions.delete(evicted.id);
+    this.drop(evicted);
+    return evicted !== undefined;
   }
 
   private quietSession(now: number): Session | undefined {
@@ -158,40 +164,66 @@ export class FetchSessions {
     }
     return smallest;
   }
+
+  /** The session that takes most memory, if it is more than `bytes`: a few clients must not keep all others out. */
+  private largerSession(bytes: number): Session | undefined {
+    let largest: Session | undefined;
+    for (const session of this.sessions.values()) {
+      if (session.partitions.bytes > (largest?.partitions.bytes ?? bytes)) largest = session;
+    }
+    return largest;
+  }
 }
 
-function keyOf(p: { topic: string; topicId: string; partition: number }, usesTopicIds: boolean): string {
-  return `${usesTopicIds && p.topicId !== ZERO_UUID ? p.topicId : p.topic}:${p.partition}`;
+function byId({ topic, topicId }: PartitionKey): string {
+  return topicId !== ZERO_UUID ? topicId : topic;
+}
+
+function byName({ topic }: PartitionKey): string {
+  return topic;
 }
 
 /** A partition that is named twice counts once, as it was named last. */
-function withoutSession({ partitions, usesTopicIds }: SessionRequest): SessionFetch {
-  const once = new Map(partitions.map((p) => [keyOf(p, usesTopicIds), p]));
-  return { errorCode: ErrorCode.NONE, partitions: [...once.values()], sessionId: 0, include: () => true };
+function partitionsOf({ partitions, usesTopicIds }: SessionRequest): SessionPartitions {
+  const all = new SessionPartitions(usesTopicIds ? byId : byName);
+  for (const wanted of partitions) all.put(wanted);
+  return all;
+}
+
+function withoutSession(request: SessionRequest): SessionFetch {
+  const { partitions } = request;
+  return {
+    errorCode: ErrorCode.NONE,
+    partitions: partitions.length < 2 ? partitions : partitionsOf(request).toArray(),
+    sessionId: 0,
+    include: () => true,
+  };
 }
 
 function refused(errorCode: number): SessionFetch {
   return { errorCode, partitions: [], sessionId: 0, include: () => true };
 }
 
-function inSession(session: Session, full: boolean): SessionFetch {
+function inSession({ id, partitions }: Session, full: boolean): SessionFetch {
   return {
     errorCode: ErrorCode.NONE,
-    partitions: [...session.partitions.values()].map((remembered) => remembered.wanted),
-    sessionId: session.id,
+    partitions: partitions.toArray(),
+    sessionId: id,
     include(wanted, answer) {
-      const key = keyOf(wanted, session.usesTopicIds);
-      const before = session.partitions.get(key);
+      const known = wanted instanceof SessionPartition && wanted.isCurrent ? wanted : partitions.find(wanted);
       // Forgotten while this fetch was held: the client does not want it any more.
-      if (before === undefined) return full;
+      if (known === undefined) return full;
+      const isNews = full || answer.hasData || answer.diverges || answer.errorCode !== ErrorCode.NONE ||
+        answer.highWatermark !== known.highWatermark ||
+        answer.lastStableOffset !== known.lastStableOffset ||
+        answer.logStartOffset !== known.logStartOffset;
       // What had data goes to the end, so that a response that is full does not starve the same partitions for ever.
       // The first response leaves the order as the client gave it, as in Kafka.
-      if (answer.hasData && !full) session.partitions.delete(key);
-      session.partitions.set(key, { ...answer, wanted: before.wanted });
-      return full || answer.hasData || answer.diverges || answer.errorCode !== ErrorCode.NONE ||
-        answer.highWatermark !== before.highWatermark ||
-        answer.lastStableOffset !== before.lastStableOffset ||
-        answer.logStartOffset !== before.logStartOffset;
+      if (answer.hasData && !full) partitions.moveToEnd(known);
+      known.highWatermark = answer.highWatermark;
+      known.lastStableOffset = answer.lastStableOffset;
+      known.logStartOffset = answer.logStartOffset;
+      return isNews;
     },
   };
 }

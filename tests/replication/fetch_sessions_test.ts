@@ -1,6 +1,7 @@
 /** Fetch sessions, case by case of KIP-227. What is not obvious there was asked of Kafka 3.9 and 4.4. */
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
+import { Prng } from "../../src/base/prng.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import {
@@ -69,6 +70,30 @@ function answer(fields: Partial<FetchAnswer> = {}): FetchAnswer {
 }
 
 const indexes = (fetch: SessionFetch) => fetch.partitions.map(({ partition }) => partition);
+
+/** What is wanted of them, without what the session knows. */
+function plain(partitions: readonly FetchedPartition[]): FetchedPartition[] {
+  return partitions.map((p) => {
+    const {
+      topic,
+      topicId,
+      partition,
+      currentLeaderEpoch,
+      fetchOffset,
+      lastFetchedEpoch,
+      partitionMaxBytes,
+    } = p;
+    return {
+      topic,
+      topicId,
+      partition,
+      currentLeaderEpoch,
+      fetchOffset,
+      lastFetchedEpoch,
+      partitionMaxBytes,
+    };
+  });
+}
 
 /** The partitions that are in the response, when each is answered as `answers` says. */
 function respond(fetch: SessionFetch, answers: Record<number, Partial<FetchAnswer>> = {}): number[] {
@@ -204,7 +229,7 @@ Deno.test("an incremental fetch may add partitions, change offsets and forget pa
     forgotten: forgotten(0, 77),
   });
   const fetch = sessions.begin(change, 0);
-  assertEquals(fetch.partitions, [
+  assertEquals(plain(fetch.partitions), [
     wanted(1, { fetchOffset: 50, partitionMaxBytes: 5 }),
     wanted(2),
     wanted(9),
@@ -400,5 +425,88 @@ Deno.test("sessions never exceed their bound, whatever clients do", () => {
   for (let i = 0; i < 1000; i++) {
     sessions.begin(request(i % 7, [0, 1, -1][i % 3], [i % 10]), i * 30_000);
     assert(sessions.count <= 5);
+  }
+});
+
+/** Sessions whose partitions may take so much, apart from each session's topic. */
+function smallSessions(partitions: number, topics: number): FetchSessions {
+  let next = 0;
+  return new FetchSessions(100, () => next++, 200 * partitions + 502 * topics);
+}
+
+Deno.test("sessions never take more memory than they may, whatever clients do", () => {
+  const prng = new Prng(1);
+  const sessions = smallSessions(40, 2);
+  const ids: { id: number; epoch: number }[] = [];
+  for (let i = 0; i < 3000; i++) {
+    const some = Array.from({ length: prng.int(30) }, () => prng.int(50));
+    const known = prng.chance(0.6) && ids.length > 0 ? prng.pick(ids) : undefined;
+    const fields = { forgotten: forgotten(...some.slice(0, prng.int(5))) };
+    const fetch = sessions.begin(request(known?.id ?? 0, known?.epoch ?? 0, some, fields), i * 1000);
+    if (known !== undefined) known.epoch++;
+    if (fetch.sessionId !== 0 && known === undefined) ids.push({ id: fetch.sessionId, epoch: 1 });
+    respond(fetch, { [prng.int(50)]: { hasData: true } });
+    assert(sessions.bytes <= 40 * 200 + 2 * 502, `${sessions.bytes} bytes`);
+    const inside = sessions as unknown as { sessions: Map<number, { partitions: { bytes: number } }> };
+    const sum = [...inside.sessions.values()].reduce((bytes, session) => bytes + session.partitions.bytes, 0);
+    assertEquals(sessions.bytes, sum);
+  }
+});
+
+Deno.test("a session that is larger than all memory for sessions is not kept, and its client served", () => {
+  const sessions = smallSessions(3, 1);
+  const fetch = sessions.begin(request(0, 0, [0, 1, 2, 3]), 0);
+  assertEquals([fetch.errorCode, fetch.sessionId, respond(fetch), sessions.bytes], [0, 0, [0, 1, 2, 3], 0]);
+});
+
+Deno.test("the largest session makes way for a smaller one when memory is short, not for a larger one", () => {
+  const sessions = smallSessions(10, 3);
+  const [large, small] = [opened(sessions, [0, 1, 2, 3, 4, 5]), opened(sessions, [0, 1, 2])];
+  assertEquals(opened(sessions, [0, 1, 2, 3, 4, 5, 6]), 0);
+  assert(opened(sessions, [0, 1]) !== 0);
+  assertEquals(sessions.begin(request(large, 1), 0).errorCode, ErrorCode.FETCH_SESSION_ID_NOT_FOUND);
+  assertEquals(sessions.begin(request(small, 1), 0).errorCode, ErrorCode.NONE);
+});
+
+Deno.test("a session that grows beyond the memory there is has to be opened anew", () => {
+  const sessions = smallSessions(10, 2);
+  const [one, other] = [opened(sessions, [0, 1, 2, 3, 4]), opened(sessions, [0, 1, 2, 3])];
+  assertEquals(sessions.begin(request(other, 1, [7]), 0).errorCode, ErrorCode.NONE);
+  assertEquals(sessions.begin(request(other, 2, [8]), 0).errorCode, ErrorCode.FETCH_SESSION_ID_NOT_FOUND);
+  assertEquals([sessions.begin(request(one, 1), 0).errorCode, sessions.count], [ErrorCode.NONE, 1]);
+});
+
+Deno.test("long names of topics count towards the memory of sessions", () => {
+  const sessions = smallSessions(10, 3);
+  const partitions = [wanted(0, { topic: "t".repeat(2000) })];
+  assertEquals(sessions.begin(request(0, 0, [], { partitions }), 0).sessionId, 0);
+});
+
+Deno.test("a session gives back what it took when its partitions are forgotten and when it is closed", () => {
+  const sessions = sessionsOf(10);
+  const id = opened(sessions, [0, 1]);
+  const before = sessions.bytes;
+  const other = wanted(5, { topic: "u" });
+  respond(sessions.begin(request(id, 1, [], { partitions: [other] }), 0));
+  assert(sessions.bytes > before);
+  respond(sessions.begin(request(id, 2, [], { forgotten: [other] }), 0));
+  assertEquals(sessions.bytes, before);
+  sessions.begin(request(id, -1), 0);
+  assertEquals(sessions.bytes, 0);
+});
+
+Deno.test("partitions keep the order of a list from which they are taken, changed and moved to the end at will", () => {
+  const sessions = sessionsOf(10), prng = new Prng(7);
+  let expected = [0, 1, 2, 3, 4, 5];
+  const id = opened(sessions, expected);
+  for (let epoch = 1; epoch < 500; epoch++) {
+    const change = Array.from({ length: prng.int(4) }, () => prng.int(10));
+    const gone = Array.from({ length: prng.int(3) }, () => prng.int(10)).filter((p) => p !== expected[0]);
+    const fetch = sessions.begin(request(id, epoch, change, { forgotten: forgotten(...gone) }), 0);
+    expected = [...new Set([...expected, ...change])].filter((p) => !gone.includes(p));
+    assertEquals(indexes(fetch), expected, `epoch ${epoch}`);
+    const withData = expected.filter(() => prng.chance(0.3));
+    respond(fetch, Object.fromEntries(withData.map((p) => [p, { hasData: true }])));
+    expected = [...expected.filter((p) => !withData.includes(p)), ...withData];
   }
 });

@@ -3,46 +3,94 @@
  * and what it does.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import type { describeConfigs, DescribeConfigsRequest } from "../codec/messages/describe_configs.ts";
+import type {
+  describeConfigs,
+  DescribeConfigsRequest,
+  DescribeConfigsResponse,
+} from "../codec/messages/describe_configs.ts";
 import type { DescribedSetting } from "../config/broker_config.ts";
 import { GroupSettings, TopicSettings } from "../config/resource_settings.ts";
 import { configSource } from "../config/setting.ts";
 import { topicNameProblem } from "../cluster/topic_names.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { inSlices } from "./pacing.ts";
 
 const TOPIC = 2, BROKER = 4, GROUP = 32;
 
 type Resource = DescribeConfigsRequest["resources"][number];
 
+/** Why there are no settings of a resource. */
+interface Problem {
+  errorCode: number;
+  errorMessage: string;
+}
+
 /** The settings of a resource, or why there are none. */
-type Found = { settings: DescribedSetting[] } | { errorCode: number; errorMessage: string };
+type Found = { settings: DescribedSetting[] } | Problem;
+
+/**
+ * How many settings one answer tells: all of 10,000 topics. Any name is a group's, and some bytes of it bring twenty
+ * settings with their documentation: what is beyond this has to be asked for in another request.
+ */
+const MAX_SETTINGS = 500_000;
+
+/** Up to so many resources are described without a thought for other requests. */
+const AT_ONCE = 16;
 
 export const describeConfigsHandler: Handler<typeof describeConfigs> = (request, context) => {
   const asked = new Map(request.resources.map((r) => [`${r.resourceType} ${r.resourceName}`, r]));
-  return { results: [...asked.values()].map((resource) => describe(resource, request, context)) };
+  const answer = new Describer(request, context);
+  const describe = (resource: Resource) => answer.describe(resource);
+  if (asked.size <= AT_ONCE) return { results: [...asked.values()].map(describe) };
+  return inSlices(asked.values(), context.services.clock, describe).then((results) => ({ results }));
 };
 
-function describe(resource: Resource, request: DescribeConfigsRequest, context: RequestContext) {
-  const { resourceType, resourceName } = resource;
-  const found = find(resource, context);
-  if ("errorCode" in found) return { ...found, resourceType, resourceName, configs: [] };
-  return {
-    errorCode: ErrorCode.NONE,
-    errorMessage: "",
-    resourceType,
-    resourceName,
-    configs: found.settings.map((setting) => ({
+type ToldSetting = DescribeConfigsResponse["results"][number]["configs"][number];
+
+/** One answer in the making. */
+class Describer {
+  private told = 0;
+  /** What groups without settings of their own have in common, when all of it is asked for. */
+  private groupDefaults: ToldSetting[] | null = null;
+
+  constructor(private readonly request: DescribeConfigsRequest, private readonly context: RequestContext) {}
+
+  describe(resource: Resource) {
+    const { resourceType, resourceName } = resource;
+    const found = this.told < MAX_SETTINGS ? this.find(resource) : invalid(
+      `The answer has ${this.told} settings already: ask for less at once`,
+    );
+    if ("errorCode" in found) return { ...found, resourceType, resourceName, configs: [] };
+    this.told += found.configs.length;
+    return { errorCode: ErrorCode.NONE, errorMessage: "", resourceType, resourceName, ...found };
+  }
+
+  private find(resource: Resource): { configs: ToldSetting[] } | Problem {
+    const isPlainGroup = resource.resourceType === GROUP && resource.resourceName !== "" &&
+      !resource.configurationKeys?.length &&
+      !this.context.services.cluster.image.groupConfigs.has(resource.resourceName);
+    if (isPlainGroup && this.groupDefaults !== null) return { configs: this.groupDefaults };
+    const found = find(resource, this.context);
+    if ("errorCode" in found) return found;
+    const configs = found.settings.map((setting) => this.tell(setting));
+    if (isPlainGroup) this.groupDefaults = configs;
+    return { configs };
+  }
+
+  private tell(setting: DescribedSetting): ToldSetting {
+    const { includeSynonyms, includeDocumentation } = this.request;
+    return {
       name: setting.name,
       value: setting.value,
       readOnly: setting.readOnly,
       isDefault: setting.source === configSource.default,
       configSource: setting.source,
       isSensitive: setting.sensitive,
-      synonyms: request.includeSynonyms ? setting.synonyms : [],
+      synonyms: includeSynonyms ? setting.synonyms : [],
       configType: setting.type,
-      documentation: request.includeDocumentation ? setting.doc : null,
-    })),
-  };
+      documentation: includeDocumentation ? setting.doc : null,
+    };
+  }
 }
 
 function find(
@@ -64,11 +112,11 @@ function find(
     case BROKER:
       if (resourceName === "") return { settings: services.config.describeClusterDefaults() };
       if (!/^-?\d+$/.test(resourceName)) {
-        return invalid(`Broker id must be an integer, but it is: ${resourceName}`);
+        return invalid(`Broker id must be an integer, but it is: ${shortened(resourceName)}`);
       }
       if (Number(resourceName) !== nodeId) {
         return invalid(
-          `Unexpected broker id, expected ${nodeId} or empty string, but received ${resourceName}`,
+          `Unexpected broker id, expected ${nodeId} or empty string, but received ${shortened(resourceName)}`,
         );
       }
       return { settings: services.config.describe(names) };
@@ -82,6 +130,11 @@ function find(
   }
 }
 
-function invalid(errorMessage: string): Found {
+function invalid(errorMessage: string): Problem {
   return { errorCode: ErrorCode.INVALID_REQUEST, errorMessage };
+}
+
+/** A name for a text, which old versions have no more room for than for the name itself. */
+function shortened(name: string): string {
+  return name.length <= 255 ? name : `${name.slice(0, 255)}…`;
 }

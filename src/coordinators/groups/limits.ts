@@ -30,16 +30,18 @@ export function isLoggable(text: string | null): boolean {
   return utf8.encode(text).length <= MAX_TEXT_BYTES;
 }
 
+/** Whether any record has room for a member with these protocols; nobody may bring more than its size in all of them. */
+export function fitAlone(protocols: readonly Protocol[], config: GroupsConfig): boolean {
+  let bytes = 0;
+  for (const protocol of protocols) bytes += sizeOf(protocol);
+  return bytes <= limitOf(config);
+}
+
 /**
  * Whether the group's record has room for who wants to join, as the member with `memberId` if it is one. What counts is
- * each member's largest protocol, since nobody knows yet which one will be chosen; but nobody may bring more than the
- * record's size in all protocols together.
+ * each member's largest protocol, since nobody knows yet which one will be chosen.
  */
 export function hasBytesFor(group: ClassicGroup, request: JoinRequest, config: GroupsConfig): boolean {
-  const limit = config.groupMaxBytes ?? DEFAULT_GROUP_MAX_BYTES;
-  let ofAllProtocols = 0;
-  for (const protocol of request.protocols) ofAllProtocols += sizeOf(protocol);
-  if (ofAllProtocols > limit) return false;
   const replaced = request.memberId !== ""
     ? request.memberId
     : request.groupInstanceId === null
@@ -49,7 +51,11 @@ export function hasBytesFor(group: ClassicGroup, request: JoinRequest, config: G
   for (const member of group.members.values()) {
     if (member.memberId !== replaced) bytes += sizeOfMember(member, member.memberId.length);
   }
-  return bytes <= limit;
+  return bytes <= limitOf(config);
+}
+
+function limitOf(config: GroupsConfig): number {
+  return config.groupMaxBytes ?? DEFAULT_GROUP_MAX_BYTES;
 }
 
 function sizeOfMember(member: Member | JoinRequest, memberIdUnits: number): number {

@@ -9,7 +9,7 @@ import { coordinatorPartition } from "../partitioner.ts";
 import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
-import { isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS } from "./limits.ts";
+import { fitAlone, isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
 import type {
@@ -138,6 +138,9 @@ export class GroupService {
     const areNames = isLoggable(protocolType) && protocols.every(({ name }) => isLoggable(name));
     if (!areNames || protocols.length > MAX_PROTOCOLS) {
       return Promise.resolve(fail(ErrorCode.INCONSISTENT_GROUP_PROTOCOL));
+    }
+    if (!fitAlone(protocols, this.ports.config)) {
+      return Promise.resolve(fail(ErrorCode.GROUP_MAX_SIZE_REACHED));
     }
     const clientId = request.clientId.slice(0, MAX_CLIENT_ID_UNITS);
     const joining: JoinRequest = {

@@ -35,6 +35,7 @@ import { MemoryBudget } from "./server/memory_budget.ts";
 import { ipLimits } from "./server/ip_limits.ts";
 import { Server, type ServerOptions } from "./server/server.ts";
 import { DataDirectoryError } from "./storage/data_directory.ts";
+import { IoError } from "./storage/files.ts";
 import { realFiles } from "./storage/files_real.ts";
 import { defaultLogConfig } from "./storage/log_config.ts";
 import { LogManager } from "./storage/log_manager.ts";
@@ -58,8 +59,16 @@ export async function startBroker(loaded: LoadedConfig, log: Logger): Promise<Ru
     return await start(loaded, log, opened);
   } catch (error) {
     for (const close of opened.reverse()) await close();
-    throw error instanceof DataDirectoryError ? new StartupError(error.message, { cause: error }) : error;
+    throw startupError(error);
   }
+}
+
+/** What is outside our power is told in one line; a bug keeps its stack trace. */
+function startupError(error: unknown): unknown {
+  if (error instanceof DataDirectoryError) return new StartupError(error.message, { cause: error });
+  if (!(error instanceof IoError)) return error;
+  const wayOut = "The data directory has to be readable and writable for this user, and to have space";
+  return new StartupError(`${error.message}. ${wayOut}.`, { cause: error });
 }
 
 async function start(
@@ -91,10 +100,19 @@ async function start(
   // First of all, so that a port that is taken is told at once, before anything is written.
   const addresses = bindAll(server, loaded.listeners);
 
+  const directory = dataDirectory(loaded);
+  const openStore = () => {
+    const store = SqliteStore.open(directory);
+    opened.push(() => store.close());
+    return store;
+  };
+  // Once the directory is locked, and before anything in it is written.
+  let openedStore: SqliteStore | undefined;
   const logs = await LogManager.open({
     files: realFiles,
-    directory: dataDirectory(loaded),
+    directory,
     clusterId: null,
+    storedClusterId: () => Cluster.storedClusterId(openedStore = openStore()),
     nodeId,
     clock,
     configOf: () => defaultLogConfig,
@@ -103,8 +121,7 @@ async function start(
     checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),
   });
   opened.push(() => logs.close());
-  const store = SqliteStore.open(dataDirectory(loaded));
-  opened.push(() => store.close());
+  const store = openedStore ?? openStore();
   const self: BrokerImage = { id: nodeId, rack: config.get("broker.rack"), endpoints: addresses.endpoints };
   const cluster = await Cluster.open({
     store,
@@ -119,17 +136,18 @@ async function start(
   takeDynamicSettings(config, cluster, nodeId, warn);
 
   const replicas = new Replicas();
-  const host = new PartitionHost({ logs, cluster, replicas, config, report: warn });
+  const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warn });
   const producerIds = new ProducerIds(store);
   await host.takeOver(producerIds);
 
   const groups = groupService(config, cluster, replicas, warn);
-  cluster.onChange((change) => {
+  cluster.onChange(async (change) => {
+    const hosted: Promise<void>[] = [];
     if (change.brokerConfigs.length > 0) {
       takeDynamicSettings(config, cluster, nodeId, warn);
-      host.settingsChanged();
+      hosted.push(host.settingsChanged());
     }
-    host.apply(change);
+    hosted.push(host.apply(change));
     const offsetsDeleted = change.deleted.find((topic) => topic.name === OFFSETS_TOPIC);
     // The groups went with their log: a shard that kept on would append to a log that is gone, until a restart.
     for (const { partition } of offsetsDeleted?.partitions ?? []) groups.resign(partition);
@@ -137,6 +155,7 @@ async function start(
     const { info, warnings } = describeChange(change);
     for (const text of info) log.info("{text}", { text });
     for (const text of warnings) warn(text);
+    await Promise.all(hosted);
   });
   for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
     // An empty one has nothing to load, and costs an open file.
@@ -160,7 +179,7 @@ async function start(
   server.start(new RequestDispatcher(registry, services, server.metrics));
 
   const upkeep = every(UPKEEP_EVERY_MS, async () => {
-    host.retry();
+    await host.retry();
     await logs.tick();
   }, warn);
   return {

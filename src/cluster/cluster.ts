@@ -5,6 +5,7 @@
  *
  * What is stored is the truth about which topics exist. After a crash there may be topics whose directories were not
  * made yet, and directories whose topics are gone: whoever owns the directories sorts that out from the image at start.
+ * Which of the latter may go is stored too: what no deletion has named was not deleted by anybody.
  */
 import { assert } from "../base/assert.ts";
 import { StartupError } from "../base/startup_error.ts";
@@ -34,6 +35,8 @@ import {
   clusterRow,
   configRow,
   CorruptRow,
+  DELETION_PREFIX,
+  deletionRow,
   GROUP_CONFIG_PREFIX,
   parseClusterRow,
   TOPIC_PREFIX,
@@ -80,6 +83,7 @@ export class Cluster {
   readonly #random: Random;
   readonly #image: MutableImage;
   readonly #revisions = new Map<string, number>();
+  readonly #deletions = new Set<string>();
   readonly #listeners = new Set<ChangeListener>();
   #appliedRevision: number;
   #awaiting: { readonly revision: number; readonly resolve: () => void }[] = [];
@@ -99,7 +103,7 @@ export class Cluster {
     this.#image = new MutableImage(clusterId, options.nodeId);
     for (const broker of options.brokers) this.#image.brokers.set(broker.id, broker);
     applyBatch(this.#image, { revision: listing.revision, put: listing.entries, delete: [] });
-    for (const { key, revision } of listing.entries) this.#revisions.set(key, revision);
+    for (const { key, revision } of listing.entries) this.#noteRow(key, revision);
     this.#appliedRevision = listing.revision;
     this.#watch = options.store.watch(listing.revision, (batch) => this.#apply(batch));
   }
@@ -124,12 +128,18 @@ export class Cluster {
       }
       return new Cluster(options, listing, clusterId, isNew);
     } catch (error) {
-      if (!(error instanceof CorruptRow || error instanceof StoreFailure)) throw error;
-      throw new StartupError(
-        `Cannot use ${store.location}: ${error.message}. Put back a copy of it, or move it away: the broker then finds ` +
-          "its topics again by their directories, but not their settings.",
-        { cause: error },
-      );
+      throw unusable(store, error);
+    }
+  }
+
+  /** The id of the cluster that a store belongs to, null when it is new. Throws {@link StartupError}. */
+  static async storedClusterId(store: MetadataStore): Promise<string | null> {
+    try {
+      const { entries } = await store.list(CLUSTER_KEY);
+      const row = entries.find(({ key }) => key === CLUSTER_KEY);
+      return row === undefined ? null : parseClusterRow(row.value).clusterId;
+    } catch (error) {
+      throw unusable(store, error);
     }
   }
 
@@ -193,8 +203,34 @@ export class Cluster {
     return this.#update(() => {
       const enabled = this.#options.config.get("delete.topic.enable");
       const { results, deleted } = planDeleteTopics(this.#image, topics, enabled);
-      return { results, rows: new Map(deleted.map(({ name }) => [TOPIC_PREFIX + name, null])) };
+      const rows = new Map<string, string | null>();
+      for (const { name, topicId } of deleted) {
+        rows.set(TOPIC_PREFIX + name, null).set(DELETION_PREFIX + topicId, deletionRow(name));
+      }
+      return { results, rows };
     }, failed);
+  }
+
+  /** Ids of topics that were deleted, and whose directories may still be there: see {@link finishDeletions}. */
+  get deletions(): ReadonlySet<string> {
+    return this.#deletions;
+  }
+
+  /**
+   * Forgets deletions of topics none of whose directories are left. Never rejects: what the store does not take is done
+   * at the next start. Not to be waited for by a listener, whose own change goes first.
+   */
+  finishDeletions(topicIds: readonly string[]): Promise<void> {
+    return this.#exclusively(async () => {
+      const known = topicIds.filter((id) => this.#deletions.has(id));
+      if (known.length === 0) return;
+      try {
+        await this.#commit(new Map(known.map((id) => [DELETION_PREFIX + id, null])));
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error;
+        this.#options.report(error.message);
+      }
+    });
   }
 
   /** One result for each name. When it resolves, whoever listens is ready to serve the new partitions. */
@@ -320,8 +356,8 @@ export class Cluster {
 
   #apply(batch: ChangeBatch): void {
     const change = applyBatch(this.#image, batch);
-    for (const key of batch.delete) this.#revisions.delete(key);
-    for (const { key } of batch.put) this.#revisions.set(key, batch.revision);
+    for (const key of batch.delete) this.#noteRow(key, ABSENT);
+    for (const { key } of batch.put) this.#noteRow(key, batch.revision);
     this.#appliedRevision = batch.revision;
     if (change !== null) {
       const [before, now] = [this.#listenersDone, this.#notify(change)];
@@ -330,6 +366,15 @@ export class Cluster {
     const reached = this.#awaiting.filter(({ revision }) => revision <= batch.revision);
     this.#awaiting = this.#awaiting.filter(({ revision }) => revision > batch.revision);
     for (const { resolve } of reached) resolve();
+  }
+
+  #noteRow(key: string, revision: number): void {
+    if (revision === ABSENT) this.#revisions.delete(key);
+    else this.#revisions.set(key, revision);
+    if (!key.startsWith(DELETION_PREFIX)) return;
+    const topicId = key.slice(DELETION_PREFIX.length);
+    if (revision === ABSENT) this.#deletions.delete(topicId);
+    else this.#deletions.add(topicId);
   }
 
   async #notify(change: ClusterChange): Promise<void> {
@@ -347,6 +392,16 @@ export class Cluster {
     if (this.#appliedRevision >= revision) return Promise.resolve();
     return new Promise((resolve) => this.#awaiting.push({ revision, resolve }));
   }
+}
+
+/** What to tell the operator of a store that cannot be read; other errors come back as they are. */
+function unusable(store: MetadataStore, error: unknown): unknown {
+  if (!(error instanceof CorruptRow || error instanceof StoreFailure)) return error;
+  return new StartupError(
+    `Cannot use ${store.location}: ${error.message}. Put back a copy of it, or move it away: the broker then finds ` +
+      "its topics again by their directories, but not their settings.",
+    { cause: error },
+  );
 }
 
 /** Sees to it that the store has a cluster id. */

@@ -5,6 +5,7 @@
  *
  *     cluster            {"id":"m796WXAnSTutbxoEochW_A"}     with "new":true until the first change
  *     topic/<name>       {"id":"…","partitions":[{"leader":1,"leaderEpoch":0,"partitionEpoch":0,"replicas":[1],"isr":[1]}],"configs":{…}}
+ *     deletion/<id>      {"topic":"…"}     a topic that was deleted, until its directories are out of the way
  *     config/broker/<id> {"log.cleaner.threads":"2"}     no id: for all brokers
  *     config/group/<id>  {"consumer.session.timeout.ms":"50000"}
  *     producer-ids       {"next":3000}
@@ -16,6 +17,7 @@ import { isInternalTopic } from "./topic_names.ts";
 export const CLUSTER_KEY = "cluster";
 export const PRODUCER_IDS_KEY = "producer-ids";
 export const TOPIC_PREFIX = "topic/";
+export const DELETION_PREFIX = "deletion/";
 export const BROKER_CONFIG_PREFIX = "config/broker/";
 export const GROUP_CONFIG_PREFIX = "config/group/";
 
@@ -74,6 +76,10 @@ export function parseTopicRow(name: string, value: string): TopicImage {
     partitions: partitions.map((row, partition) => parsePartition(key, partition, row)),
     configs: parseStrings(key, configs),
   };
+}
+
+export function deletionRow(topic: string): string {
+  return JSON.stringify({ topic });
 }
 
 export function configRow(configs: ReadonlyMap<string, string>): string {

@@ -33,26 +33,33 @@ export interface Claim {
   unlock: Unlock;
 }
 
+/** Who claims a directory. */
+export interface Claimant {
+  /** Null adopts the cluster that the directory, or else the store, names. */
+  clusterId: string | null;
+  nodeId: number;
+  /**
+   * The cluster that the metadata store in the directory belongs to, null for a new store. Is asked once the directory is
+   * locked: whoever loses `meta.properties` must not become another cluster by it.
+   */
+  storedClusterId?(): Promise<string | null>;
+}
+
 /**
  * Locks the directory (made when missing) and checks that it belongs to this broker; an empty one becomes its own.
- * `clusterId` null adopts the cluster that the directory names. Throws {@link DataDirectoryError}.
+ * Nothing is written before everything has been checked. Throws {@link DataDirectoryError}.
  */
-export function claimDirectory(
-  files: Files,
-  directory: string,
-  clusterId: string | null,
-  nodeId: number,
-): Claim {
+export async function claimDirectory(files: Files, directory: string, claimant: Claimant): Promise<Claim> {
+  const { clusterId, nodeId } = claimant;
   const unlock = lockDirectory(files, directory);
   try {
     const path = `${directory}/${META_PROPERTIES_FILE}`;
     const found = readMetaProperties(files, path);
-    const meta = found ?? {
-      clusterId: clusterId ?? newUuid((bytes) => crypto.getRandomValues(bytes)),
-      nodeId,
-      directoryId: newUuid((bytes) => crypto.getRandomValues(bytes)),
-    };
-    checkOwner(meta, directory, clusterId, nodeId);
+    if (found !== null) checkOwner(found, directory, clusterId, nodeId);
+    const stored = await claimant.storedClusterId?.() ?? null;
+    const newId = () => newUuid((bytes) => crypto.getRandomValues(bytes));
+    const meta = found ?? { clusterId: clusterId ?? stored ?? newId(), nodeId, directoryId: newId() };
+    if (stored !== null && stored !== meta.clusterId) throw foreignStore(directory, meta.clusterId, stored);
     if (found === null) {
       writeMetaProperties(files, path, meta);
       syncName(files, directory);
@@ -100,6 +107,14 @@ function lockDirectory(files: Files, directory: string): Unlock {
     );
   }
   return unlock;
+}
+
+function foreignStore(directory: string, clusterId: string, stored: string): DataDirectoryError {
+  return new DataDirectoryError(
+    "foreign-cluster",
+    `Cannot use data directory ${directory}: ${META_PROPERTIES_FILE} says cluster ${clusterId}, the metadata in it belongs ` +
+      `to cluster ${stored}. The two are of different brokers; put the right one in its place`,
+  );
 }
 
 function checkOwner(meta: MetaProperties, directory: string, clusterId: string | null, nodeId: number): void {

@@ -600,10 +600,10 @@ export class Log {
     }
   }
 
-  /** Lets go of the files and moves the directory away. The log must not be used any more. Throws `IoError`. */
-  moveAway(path: string): void {
+  /** Lets go of the files and moves the directory away; `why` is for who still asks. Throws `IoError`. */
+  moveAway(path: string, why: string): void {
     this.segments.moveTo(path);
-    this.offline = `The partition ${this.name} was deleted`;
+    this.offline = why;
     this.unopened = { listed: true, how: "closed", closedAt: null };
   }
 

@@ -5,6 +5,7 @@
 
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
+import { Slices } from "../base/slices.ts";
 import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
 import {
   CLEAN_SHUTDOWN_FILE,
@@ -20,7 +21,7 @@ import {
   writeOffsets,
   writeTopicId,
 } from "./checkpoints.ts";
-import { claimDirectory } from "./data_directory.ts";
+import { type Claimant, claimDirectory, DataDirectoryError } from "./data_directory.ts";
 import { type Files, IoError, type Unlock } from "./files.ts";
 import { HandlePool } from "./handles.ts";
 import { Log, type LogOptions } from "./log.ts";
@@ -31,14 +32,12 @@ import {
   parsePartitionDirectory,
   PARTITION_METADATA_FILE,
   partitionDirectory,
+  strayDirectory,
 } from "./names.ts";
 
-export interface LogManagerOptions {
+export interface LogManagerOptions extends Claimant {
   files: Files;
   directory: string;
-  /** Null adopts what the directory says, or makes a new one. */
-  clusterId: string | null;
-  nodeId: number;
   clock: Clock;
   configOf(topic: string): LogConfig;
   /** Gets one line for people about each thing that went wrong. */
@@ -58,8 +57,6 @@ const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
 const HIGH_WATERMARK_INTERVAL_MS = 5_000;
 /** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
 const RECOVERY_BYTES_MAX = 64 << 20;
-/** What concerns all logs lets other work in after this long. */
-const SLICE_MS = 10;
 const CLOSED_AT_ONCE = 32;
 /** KRaft keeps its metadata log among the partitions. */
 const METADATA_TOPIC = "__cluster_metadata";
@@ -67,8 +64,10 @@ const METADATA_TOPIC = "__cluster_metadata";
 export class LogManager {
   private readonly logs = new Map<string, Log>();
   // Times are the monotonic clock's: intervals have to pass although the wall clock is set back.
-  private readonly doomed: { path: string; dueMs: number }[] = [];
+  private doomed: { path: string; dueMs: number }[] = [];
   private readonly highWatermarks: Map<string, number>;
+  /** What the checkpoints say of partitions whose directory was not there at start. */
+  private readonly vanished = new Map<string, number>();
   private lastCheckpointMs: number;
   private lastHighWatermarkMs: number;
   private lastRetentionMs: number;
@@ -98,7 +97,7 @@ export class LogManager {
    */
   static async open(o: LogManagerOptions): Promise<LogManager> {
     const { files, directory } = o;
-    const { meta, closedCleanly, unlock } = claimDirectory(files, directory, o.clusterId, o.nodeId);
+    const { meta, closedCleanly, unlock } = await claimDirectory(files, directory, o);
     try {
       const pool = new HandlePool(files, o.maxOpenFiles ?? DEFAULT_MAX_OPEN_FILES);
       const manager = new LogManager(o, pool, meta, unlock, readCheckpoint(o, HIGH_WATERMARK_FILE));
@@ -106,7 +105,10 @@ export class LogManager {
       return manager;
     } catch (error) {
       unlock();
-      throw error;
+      if (!(error instanceof IoError)) throw error;
+      throw new DataDirectoryError("unusable", `Cannot use data directory ${directory}: ${error.message}`, {
+        cause: error,
+      });
     }
   }
 
@@ -136,6 +138,11 @@ export class LogManager {
     return log;
   }
 
+  /** How far a partition had come, by the checkpoints, whose directory was not there at start; null when none names it. */
+  reachedBefore(topic: string, partition: number): number | null {
+    return this.vanished.get(partitionDirectory(topic, partition)) ?? null;
+  }
+
   /**
    * Sees to it that a new log does not inherit the offsets that checkpoints still have of a deleted one with its name:
    * should the broker die before the next checkpoint, records that nobody checked would be believed, and records
@@ -155,13 +162,31 @@ export class LogManager {
     const name = partitionDirectory(topic, partition);
     const log = this.logs.get(name);
     if (log === undefined) return;
-    const unique = newUuid((bytes) => crypto.getRandomValues(bytes)).replace(/[-_]/g, "0");
-    const path = `${this.o.directory}/${deletedDirectory(topic, partition, unique)}`;
-    log.moveAway(path);
-    this.logs.delete(name);
-    this.highWatermarks.delete(name);
+    const path = `${this.o.directory}/${deletedDirectory(topic, partition, uniquePart())}`;
+    this.moveAway(log, path, `The partition ${name} was deleted`);
     this.doomed.push({ path, dueMs: this.o.clock.monotonic() + log.config.fileDeleteDelayMs });
+  }
+
+  /**
+   * Takes away a log that nobody knows. Its directory gets a name of its own, which comes back, and is kept for an operator
+   * to decide on. Throws `IoError`, and then the log is still there.
+   */
+  setAside(log: Log): string {
+    const directory = strayDirectory(log.topic, log.partition, uniquePart());
+    this.moveAway(log, `${this.o.directory}/${directory}`, `The metadata does not know ${log.name}`);
+    return directory;
+  }
+
+  private moveAway(log: Log, path: string, why: string): void {
+    log.moveAway(path, why);
+    this.logs.delete(log.name);
+    this.highWatermarks.delete(log.name);
     this.startsDirty = true;
+  }
+
+  /** Brings the names of directories that were made, renamed and removed to the device. Rejects with `IoError`. */
+  syncDirectory(): Promise<void> {
+    return this.o.files.syncDirectory(this.o.directory);
   }
 
   /** Gives a log the id of its topic, where its directory did not tell. Throws `IoError`. */
@@ -194,7 +219,7 @@ export class LogManager {
       this.round = [...this.logs.values()];
     }
     this.visitLogs(now);
-    this.deleteDoomed(now);
+    await this.deleteDoomed(now);
     if (now - this.lastHighWatermarkMs >= HIGH_WATERMARK_INTERVAL_MS) {
       this.lastHighWatermarkMs = now;
       this.attempt("write high watermarks", () => this.writeHighWatermarks(false));
@@ -246,11 +271,13 @@ export class LogManager {
     const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
     const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
     this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts);
-    let sliceEnds = clock.monotonic() + SLICE_MS;
+    const slices = new Slices(clock);
+    const deleted = new Set<string>();
     for (const { name, isDirectory } of files.list(directory)) {
       if (!isDirectory) continue;
       const path = `${directory}/${name}`;
       if (name.endsWith(DELETED_DIRECTORY_SUFFIX)) {
+        deleted.add(name.slice(0, Math.max(0, name.lastIndexOf("."))));
         this.doomed.push({ path, dueMs: clock.monotonic() });
         continue;
       }
@@ -266,9 +293,12 @@ export class LogManager {
       });
       log.highWatermark = clamp(this.highWatermarks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
       this.logs.set(name, log);
-      if (clock.monotonic() >= sliceEnds) {
-        await new Promise((resolve) => setTimeout(resolve, 0));
-        sliceEnds = clock.monotonic() + SLICE_MS;
+      if (slices.isOver) await slices.next();
+    }
+    for (const offsets of [recoveryPoints, this.highWatermarks]) {
+      for (const [name, offset] of offsets) {
+        if (offset <= (this.vanished.get(name) ?? 0) || this.logs.has(name) || deleted.has(name)) continue;
+        this.vanished.set(name, offset);
       }
     }
   }
@@ -308,8 +338,8 @@ export class LogManager {
 
   private visitLogs(now: number): void {
     const { clock } = this.o;
-    const sliceEnds = clock.monotonic() + SLICE_MS;
-    while (this.round.length > 0 && clock.monotonic() < sliceEnds) {
+    const slice = new Slices(clock);
+    while (this.round.length > 0 && !slice.isOver) {
       const log = this.round.pop()!;
       if (this.get(log.topic, log.partition) !== log) continue;
       log.expireProducers(now);
@@ -318,11 +348,17 @@ export class LogManager {
     for (const log of this.logs.values()) log.deleteOldFiles(now);
   }
 
-  private deleteDoomed(now: number): void {
-    while (this.doomed.length > 0 && this.doomed[0].dueMs <= now) {
-      const { path } = this.doomed[0];
-      if (!this.attempt(`delete ${path}`, () => this.o.files.removeDirectory(path))) return;
-      this.doomed.shift();
+  private async deleteDoomed(now: number): Promise<void> {
+    const slices = new Slices(this.o.clock);
+    const due = this.doomed.filter(({ dueMs }) => dueMs <= now);
+    this.doomed = this.doomed.filter(({ dueMs }) => dueMs > now);
+    for (let one = due.pop(); one !== undefined; one = due.pop()) {
+      const { path } = one;
+      if (!this.attempt(`delete ${path}`, () => this.o.files.removeDirectory(path))) {
+        this.doomed.push(one, ...due);
+        return;
+      }
+      if (slices.isOver) await slices.next();
     }
   }
 
@@ -380,14 +416,45 @@ export class LogManager {
 }
 
 /** Offsets by partition; none, and a warning, when the file is damaged: then the logs themselves have to tell. */
+/** What is lost with a checkpoint that the operator moves away. */
+const WITHOUT_CHECKPOINT: Record<string, string> = {
+  [RECOVERY_POINT_FILE]: "every log is then read from its beginning",
+  [LOG_START_OFFSET_FILE]: "records that were deleted by DeleteRecords may then be there again",
+  [HIGH_WATERMARK_FILE]: "nothing is lost with it",
+};
+
+/**
+ * Offsets by partition directory. A damaged file holds none, and an offset that cannot be one is left out: both are told.
+ * Throws {@link DataDirectoryError} when the file cannot be read at all: that may pass, or be somebody's mistake.
+ */
 function readCheckpoint(o: LogManagerOptions, file: string): Map<string, number> {
+  const path = `${o.directory}/${file}`;
   try {
-    return readOffsets(o.files, `${o.directory}/${file}`);
+    const offsets = readOffsets(o.files, path);
+    for (const [name, offset] of offsets) {
+      if (offset >= 0) continue;
+      o.onWarning(`${path}: ${name} has offset ${offset}, which cannot be; going on without it`);
+      offsets.delete(name);
+    }
+    return offsets;
   } catch (error) {
+    if (error instanceof IoError) {
+      throw new DataDirectoryError(
+        "unusable",
+        `Cannot use data directory ${o.directory}: ${error.message}. Make ${file} a file that this user may read and ` +
+          `write, or move it away: ${WITHOUT_CHECKPOINT[file]}`,
+        { cause: error },
+      );
+    }
     if (!(error instanceof CorruptCheckpoint)) throw error;
-    o.onWarning(error.message);
+    o.onWarning(`${error.message}; going on without it`);
     return new Map();
   }
+}
+
+/** Tells the directories apart that one partition's name led to. */
+function uniquePart(): string {
+  return newUuid((bytes) => crypto.getRandomValues(bytes)).replace(/[-_]/g, "0");
 }
 
 function sameOffsets(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {

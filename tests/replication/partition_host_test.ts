@@ -1,6 +1,7 @@
 /** Directories follow the metadata: at start, when topics come and go, and when Kafka wrote them. */
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
+import { SqliteStore } from "../../src/cluster/sqlite.ts";
 import { batchesIn } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { createPartitions } from "../../src/codec/messages/create_partitions.ts";
@@ -16,6 +17,12 @@ import { allTopics, batchOf, fetchFrom, produceTo, TestClient } from "../protoco
 function partitionDirectories(dataDir: string): string[] {
   return [...Deno.readDirSync(dataDir)]
     .filter(({ name, isDirectory }) => isDirectory && /-\d+$/.test(name)).map(({ name }) => name).sort();
+}
+
+/** The directories that are kept because nobody knows them. */
+function strays(dataDir: string): string[] {
+  return [...Deno.readDirSync(dataDir)].map(({ name }) => name).filter((name) => name.endsWith("-stray"))
+    .sort();
 }
 
 /** A data directory that goes with the test. */
@@ -147,7 +154,7 @@ Deno.test("after a restart every topic is there with its records, ids and offset
   ]);
 });
 
-Deno.test("a directory of a topic that the metadata does not know is removed at start", async () => {
+Deno.test("a directory of a topic that the metadata does not know is set aside at start, and kept", async () => {
   await using broker = await freePortBroker();
   {
     await using client = await TestClient.to(broker);
@@ -155,16 +162,111 @@ Deno.test("a directory of a topic that the metadata does not know is removed at 
     await client.append("a", batchOf(["x"]));
   }
   await broker.stop();
-  // As it is left by a broker that dies between the deletion of a topic and that of its directory.
   copyInto(`${broker.dataDir}/a-0`, `${broker.dataDir}/stranger-0`);
+  const records = Deno.readFileSync(`${broker.dataDir}/a-0/00000000000000000000.log`);
   await broker.restart();
   await using client = await TestClient.to(broker);
   assertEquals(await client.topics(), ["a"]);
   assertEquals(partitionDirectories(broker.dataDir), ["a-0"]);
   assertEquals(await readable(client, "a"), [0, 1]);
+  const [stray] = strays(broker.dataDir);
+  assert(/^stranger-0\.[0-9A-Za-z]{22}-stray$/.test(stray), stray);
+  assertEquals(Deno.readFileSync(`${broker.dataDir}/${stray}/00000000000000000000.log`), records);
+  assertEquals(broker.log.filter((line) => line.includes(`stranger-0 (now ${stray})`)).length, 1);
+  // Neither is it deleted later, nor does a topic of its name get it.
+  await client.createTopic("stranger");
+  await broker.restart();
+  assertEquals(strays(broker.dataDir), [stray]);
 });
 
-Deno.test("a directory of an earlier topic of the same name is replaced at start", async () => {
+Deno.test("an older metadata file costs no topic its records: putting the right one back brings them back", async () => {
+  await using broker = await freePortBroker();
+  const file = (name: string) => `${broker.dataDir}/${name}`;
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a");
+  }
+  await broker.stop();
+  Deno.copyFileSync(file("trackway-metadata.sqlite"), file("older"));
+  await broker.restart();
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("b", 2);
+    await client.append("b", batchOf(["x", "y"]));
+  }
+  await broker.stop();
+  Deno.renameSync(file("trackway-metadata.sqlite"), file("newer"));
+  Deno.renameSync(file("older"), file("trackway-metadata.sqlite"));
+  await broker.restart();
+  {
+    await using client = await TestClient.to(broker);
+    assertEquals(await client.topics(), ["a"]);
+  }
+  await broker.stop();
+  assertEquals(partitionDirectories(broker.dataDir), ["a-0"]);
+  for (const name of strays(broker.dataDir)) {
+    Deno.renameSync(file(name), file(name.slice(0, name.indexOf("."))));
+  }
+  Deno.renameSync(file("newer"), file("trackway-metadata.sqlite"));
+  await broker.restart();
+  await using client = await TestClient.to(broker);
+  assertEquals(await readable(client, "b"), [0, 2]);
+});
+
+Deno.test("a deletion that a crash cut short is finished at start, also when the topic has been made anew", async () => {
+  await using broker = await freePortBroker();
+  await inDirectory(async (copy) => {
+    {
+      await using client = await TestClient.to(broker);
+      await client.createTopic("a", 2);
+      await client.append("a", batchOf(["old"]));
+    }
+    await broker.stop();
+    copyInto(`${broker.dataDir}/a-0`, copy);
+    await broker.restart();
+    {
+      await using client = await TestClient.to(broker);
+      await client.deleteTopic("a");
+      await client.createTopic("a", 1);
+    }
+    await broker.stop();
+    // As a kill leaves it between the commit of the deletion and the renaming of the directories.
+    const store = SqliteStore.open(broker.dataDir);
+    const topicId = /topic_id: (.{22})/.exec(Deno.readTextFileSync(`${copy}/partition.metadata`))![1];
+    const key = `deletion/${topicId}`;
+    assertEquals((await store.list("deletion/")).entries, []);
+    await store.commit({ compare: [], put: [{ key, value: '{"topic":"a"}' }], delete: [] });
+    await store.close();
+    Deno.removeSync(`${broker.dataDir}/a-0`, { recursive: true });
+    copyInto(copy, `${broker.dataDir}/a-0`);
+    copyInto(copy, `${broker.dataDir}/a-1`);
+    await broker.restart();
+    await using client = await TestClient.to(broker);
+    assertEquals([await readable(client, "a"), await client.append("a", batchOf(["new"]))], [[0, 0], 0]);
+    assertEquals([partitionDirectories(broker.dataDir), strays(broker.dataDir)], [["a-0"], []]);
+    await client[Symbol.asyncDispose]();
+    await broker.stop();
+    const after = SqliteStore.open(broker.dataDir);
+    assertEquals((await after.list("deletion/")).entries, []);
+    await after.close();
+  });
+});
+
+Deno.test("a partition whose directory is gone begins anew, which is told with what it had", async () => {
+  await using broker = await freePortBroker();
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a", 2);
+    await client.append("a", batchOf(["x", "y"]), 1);
+  }
+  await broker.stop();
+  for (const name of ["a-0", "a-1"]) Deno.removeSync(`${broker.dataDir}/${name}`, { recursive: true });
+  await broker.restart();
+  const told = broker.log.filter((line) => line.includes("a-0, a-1 (which had reached offset 2)."));
+  assertEquals(told.length, 1, broker.log.join("\n"));
+});
+
+Deno.test("a directory of an earlier topic of the same name is set aside and replaced at start", async () => {
   await using broker = await freePortBroker();
   await inDirectory(async (old) => {
     {
@@ -188,10 +290,11 @@ Deno.test("a directory of an earlier topic of the same name is replaced at start
     await using client = await TestClient.to(broker);
     // The new topic's records are lost with its directory; the old topic's must not stand in for them.
     assertEquals(await readable(client, "a"), [0, 0]);
+    assertEquals(strays(broker.dataDir).length, 1);
   });
 });
 
-Deno.test("a directory beyond the topic's partitions is removed at start", async () => {
+Deno.test("a directory beyond the topic's partitions is set aside at start", async () => {
   await using broker = await freePortBroker();
   {
     await using client = await TestClient.to(broker);
@@ -201,6 +304,7 @@ Deno.test("a directory beyond the topic's partitions is removed at start", async
   copyInto(`${broker.dataDir}/a-0`, `${broker.dataDir}/a-7`);
   await broker.restart();
   assertEquals(partitionDirectories(broker.dataDir), ["a-0"]);
+  assert(strays(broker.dataDir)[0].startsWith("a-7."));
 });
 
 for (const name of ["kafka-4.4-closed", "kafka-4.4-crashed"]) {

@@ -39,6 +39,12 @@ const CONVERTED_BYTES = 32 * 1024 * 1024, CONVERTED_RECORDS = 500_000;
 /** The most that one answer has of records, below what a frame can hold, with room for everything around them. */
 const MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 64 * 1024 * 1024;
 
+/** One for all: a session may have thousands of partitions without news. */
+const NO_RECORDS = new Uint8Array(0);
+
+/** No fetch is held for longer, whatever it asks for: what it waits for may never come, and its client is heard of again. */
+const LONGEST_WAIT_MS = 5 * 60_000;
+
 /** What a fetch may give although slow clients hold the memory: they must not bring the others to a halt. */
 const ALWAYS_BYTES = 64 * 1024;
 
@@ -265,7 +271,7 @@ function readable(partition: Partition, wanted: FetchedPartition, limits: Limits
     logStartOffset: partition.log.logStartOffset,
     // Clients that read uncommitted have no use for the list, and must not get one (null is "none asked for").
     abortedTransactions: limits.readCommitted ? [] : null,
-    records: new Uint8Array(0),
+    records: NO_RECORDS,
   };
 }
 
@@ -277,7 +283,7 @@ function failed(wanted: FetchedPartition, errorCode: number): PartitionAnswer {
     lastStableOffset: -1,
     logStartOffset: -1,
     abortedTransactions: null,
-    records: new Uint8Array(0),
+    records: NO_RECORDS,
   };
 }
 
@@ -299,7 +305,7 @@ function hold(
     const partitions = wanted
       .map((p) => replicas.get(p.topic, p.partition))
       .filter((p): p is Partition => p !== undefined);
-    const timer = setTimeout(end, maxWaitMs);
+    const timer = setTimeout(end, Math.min(maxWaitMs, LONGEST_WAIT_MS));
     const release = held.add(end);
     function end() {
       release();

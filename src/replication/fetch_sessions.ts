@@ -61,8 +61,8 @@ export interface SessionFetch {
   include(wanted: FetchedPartition, answer: FetchAnswer): boolean;
 }
 
-/** What all sessions together may take: enough for half a million partitions. */
-const MAX_BYTES = 100 * 1024 * 1024;
+/** What all sessions together may take: enough for three hundred thousand partitions. */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 export class FetchSessions {
   private readonly sessions = new Map<number, Session>();

@@ -204,6 +204,26 @@ Deno.test("fetches that wait are answered when the broker stops, and when their 
   assertEquals(await left.got(), []);
 });
 
+Deno.test("a fetch is held for five minutes at most, whatever it asks for", async () => {
+  const stage = await Stage.open();
+  const real = globalThis.setTimeout;
+  const waits: (number | undefined)[] = [];
+  // No time passes here: every wait is over at once.
+  globalThis.setTimeout = ((end: () => void, waitMs?: number) => {
+    waits.push(waitMs);
+    return real(end, 0);
+  }) as typeof setTimeout;
+  try {
+    for (const maxWaitMs of [299_999, 2 ** 31 - 1]) {
+      const fetching = stage.fetch([[0, 0]], { maxWaitMs });
+      assertEquals(await fetching.got(), []);
+    }
+  } finally {
+    globalThis.setTimeout = real;
+  }
+  assertEquals(waits, [299_999, 300_000]);
+});
+
 // ---- What is left behind
 
 Deno.test("a fetch leaves nothing behind, whatever ended it", async () => {

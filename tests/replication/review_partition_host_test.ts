@@ -1,5 +1,6 @@
 /** What a host does when the disk fails under topics that come and go. */
 import { assertEquals } from "@std/assert/equals";
+import type { Clock } from "../../src/base/clock.ts";
 import type { Cluster } from "../../src/cluster/cluster.ts";
 import { newTopic, type TopicImage } from "../../src/cluster/image.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
@@ -8,14 +9,14 @@ import { PartitionHost } from "../../src/replication/partition_host.ts";
 import { Replicas } from "../../src/replication/replicas.ts";
 import { FaultyFiles } from "../../src/storage/files_faulty.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { batch, mustAppend, openManager, TOPIC_ID } from "../storage/helpers.ts";
+import { batch, DIRECTORY, mustAppend, openManager, TOPIC_ID } from "../storage/helpers.ts";
 
 const OTHER_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAABA";
 
 /** A host over a disk that can be made to fail, and metadata that the test changes. */
-async function hosting() {
+async function hosting(clock?: Clock) {
   const files = new FaultyFiles(new MemoryFiles());
-  const { manager: logs, clock } = await openManager({}, files);
+  const { manager: logs, clock: standing } = await openManager({}, files);
   const topics = new Map<string, TopicImage>();
   const deletions = new Set<string>();
   const replicas = new Replicas();
@@ -32,7 +33,7 @@ async function hosting() {
     } as unknown as Cluster,
     replicas,
     config: new BrokerConfig(),
-    clock,
+    clock: clock ?? standing,
     report: (problem) => reports.push(problem),
   });
   const nothing = { version: 1, deleted: [], created: [], changed: [], brokerConfigs: [], groupConfigs: [] };
@@ -43,8 +44,8 @@ async function hosting() {
     host,
     reports,
     deletions,
-    create(topicId: string) {
-      const topic = newTopic("t", topicId, [[1]], new Map());
+    create(topicId: string, partitions = 1) {
+      const topic = newTopic("t", topicId, Array.from({ length: partitions }, () => [1]), new Map());
       topics.set("t", topic);
       return host.apply({ ...nothing, created: [topic] });
     },
@@ -113,5 +114,63 @@ Deno.test("a hosted partition tells its log the high watermark before anything i
   assertEquals(log.highWatermark, 0);
   await h.create(TOPIC_ID);
   assertEquals(log.highWatermark, 3);
+  await h.logs.close();
+});
+
+/** A clock that goes on by a millisecond each time that somebody looks. */
+function busyClock(): Clock {
+  let ms = 0;
+  return { now: () => ms, monotonic: () => ++ms };
+}
+
+Deno.test("PartitionHost makes a large topic in slices, and others get their turn in between", async () => {
+  const h = await hosting(busyClock());
+  const made = h.create(TOPIC_ID, 100);
+  const counts: number[] = [];
+  const looking = setInterval(() => counts.push([...h.replicas.all()].length), 0);
+  await made;
+  clearInterval(looking);
+  assertEquals([...h.replicas.all()].length, 100);
+  assertEquals(counts.length > 3 && counts[0] < 50, true, counts.join());
+  await h.logs.close();
+});
+
+Deno.test("PartitionHost takes changes over one after the other, though the first is not done when the next comes", async () => {
+  const h = await hosting(busyClock());
+  await Promise.all([
+    h.create(TOPIC_ID, 100),
+    h.host.settingsChanged(),
+    h.delete(),
+    h.create(OTHER_TOPIC_ID, 30),
+  ]);
+  const hosted = [...h.replicas.all()];
+  assertEquals([hosted.length, hosted.every(({ log }) => log.topicId === OTHER_TOPIC_ID)], [30, true]);
+  assertEquals([...h.logs.all()].length, 30);
+  assertEquals([[...h.deletions], h.reports], [[], []]);
+  await h.logs.close();
+});
+
+Deno.test("PartitionHost has a deletion forgotten only when the last directory is out of the way", async () => {
+  const h = await hosting();
+  await h.create(TOPIC_ID);
+  h.files.fail(1, Infinity);
+  await h.delete();
+  await h.host.retry();
+  assertEquals([[...h.deletions], h.reports.length], [[TOPIC_ID], 1]);
+  h.files.heal();
+  await h.host.retry();
+  assertEquals([[...h.deletions], [...h.logs.all()]], [[], []]);
+  await h.logs.close();
+});
+
+Deno.test("PartitionHost sets a log of the same name aside that no deletion has named", async () => {
+  const h = await hosting();
+  mustAppend(h.logs.create("t", 0, OTHER_TOPIC_ID), batch(3));
+  await h.create(TOPIC_ID);
+  assertEquals(h.replicas.get("t", 0)!.log.nextOffset, 0);
+  const names = h.files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).map(({ name }) => name)
+    .sort();
+  assertEquals([names.length, names[1].endsWith("-stray")], [2, true]);
+  assertEquals(h.reports.length, 1);
   await h.logs.close();
 });

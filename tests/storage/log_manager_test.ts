@@ -3,7 +3,7 @@ import { assertRejects } from "@std/assert/rejects";
 import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { DataDirectoryError } from "../../src/storage/data_directory.ts";
-import { readText, replaceFile } from "../../src/storage/files.ts";
+import { IoError, readText, replaceFile } from "../../src/storage/files.ts";
 import { FaultyFiles } from "../../src/storage/files_faulty.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import { realFiles } from "../../src/storage/files_real.ts";
@@ -11,6 +11,7 @@ import { defaultLogConfig } from "../../src/storage/log_config.ts";
 import { LogManager } from "../../src/storage/log_manager.ts";
 import {
   append,
+  assertIncludes,
   batch,
   damage,
   DIRECTORY,
@@ -307,4 +308,97 @@ Deno.test("a wall clock that is set forward by a month expires no producer and d
   await manager.tick();
   assertEquals(log.activeProducers().length, 1);
   assertEquals(files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).length, 2);
+});
+
+Deno.test("LogManager.open() takes the cluster of the metadata store where meta.properties is gone", async () => {
+  const files = new MemoryFiles();
+  const manager = await open(files, { clusterId: null, storedClusterId: () => Promise.resolve("stored") });
+  assertEquals(manager.meta.clusterId, "stored");
+  await manager.close();
+  assertEquals((await open(files, { clusterId: null })).meta.clusterId, "stored");
+});
+
+Deno.test("LogManager.open() refuses a metadata store of another cluster, and has written nothing then", async () => {
+  const files = new MemoryFiles();
+  await (await open(files)).close();
+  const names = () => files.list(DIRECTORY).map(({ name }) => name).sort();
+  const before = names();
+  const other = { storedClusterId: () => Promise.resolve("other") };
+  const error = await assertRejects(() => open(files, other), DataDirectoryError);
+  assertEquals(error.kind, "foreign-cluster");
+  // The marker of the orderly stop is still there, too.
+  assertEquals(names(), before);
+
+  const fresh = new MemoryFiles();
+  const failing = { clusterId: null, storedClusterId: () => Promise.reject(new Error("unreadable")) };
+  await assertRejects(() => open(fresh, failing), Error, "unreadable");
+  assertEquals(fresh.stat(`${DIRECTORY}/meta.properties`), null);
+});
+
+for (
+  const file of ["recovery-point", "log-start", "replication"].map((name) => `${name}-offset-checkpoint`)
+) {
+  Deno.test(`LogManager.open() refuses a directory whose ${file} cannot be read, and names it and the way out`, async () => {
+    const files = new MemoryFiles();
+    const manager = await open(files);
+    await manager.close();
+    const unreadable: MemoryFiles = Object.create(files, {
+      open: {
+        value(path: string, create: boolean) {
+          if (path.endsWith(file)) throw new IoError("open", path, "EISDIR");
+          return files.open(path, create);
+        },
+      },
+    });
+    const error = await assertRejects(() => open(unreadable), DataDirectoryError);
+    assertIncludes(error.message, `Cannot open ${DIRECTORY}/${file}: EISDIR. Make ${file} a file`);
+    await (await open(files)).close();
+  });
+}
+
+Deno.test("LogManager.open() goes on without checkpointed offsets that cannot be, and tells", async () => {
+  for (const origin of ["closed", "killed"]) {
+    const { manager, log, files } = await openLog();
+    mustAppend(log, batch(5));
+    if (origin === "closed") await manager.close();
+    const left = (files as MemoryFiles).crashed("killed");
+    replaceFile(left, "/data/recovery-point-offset-checkpoint", "0\n2\nt 0 -5\nu 0 -1\n", false);
+    const again = await openManager({}, left);
+    assertEquals(again.warnings.length, 2);
+    assertIncludes(again.warnings[0], "t-0 has offset -5, which cannot be");
+    const back = again.manager.get("t", 0)!;
+    assertEquals([back.nextOffset, back.recoveryPoint >= 0, readAll(back).length], [5, true, 5]);
+  }
+});
+
+Deno.test("LogManager.setAside() keeps a directory under another name, whatever happens to its own", async () => {
+  const { manager, log, files, clock } = await openLog({ fileDeleteDelayMs: 0 });
+  mustAppend(log, batch(3));
+  const kept = manager.setAside(log);
+  assertEquals(/^t-0\.[0-9A-Za-z]{22}-stray$/.test(kept), true, kept);
+  assertEquals([manager.get("t", 0), append(log, batch(1)).errorCode], [
+    undefined,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+  ]);
+  assertEquals(mustAppend(manager.create("t", 0, OTHER_TOPIC_ID), batch(1)), 0);
+  clock.advance(86_400_000);
+  await manager.tick();
+  await manager.close();
+  const again = await openManager({}, files);
+  await again.manager.tick();
+  assertEquals([...again.manager.all()].map(({ name }) => name), ["t-0"]);
+  assertEquals(files.stat(`${DIRECTORY}/${kept}/00000000000000000000.log`)!.size > 0, true);
+});
+
+Deno.test("LogManager.tick() deletes what is due though a deletion before it is not", async () => {
+  const { manager, files, clock } = await openLog();
+  for (const [topic, fileDeleteDelayMs] of [["late", 9e9], ["early", 1000]] as const) {
+    const log = manager.create(topic, 0, OTHER_TOPIC_ID);
+    log.config = { ...log.config, fileDeleteDelayMs };
+    manager.remove(topic, 0);
+  }
+  clock.advance(1000);
+  await manager.tick();
+  const left = files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).map(({ name }) => name);
+  assertEquals(left.map((name) => name.split(/[-.]/)[0]).sort(), ["late", "t"]);
 });

@@ -4,7 +4,7 @@ import { assert, AssertionError } from "../../src/base/assert.ts";
 import { StartupError } from "../../src/base/startup_error.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { isUuidText } from "../../src/codec/uuid.ts";
-import type { Cluster } from "../../src/cluster/cluster.ts";
+import { Cluster } from "../../src/cluster/cluster.ts";
 import type { ClusterChange } from "../../src/cluster/image_changes.ts";
 import { MemoryStore } from "../../src/cluster/memory.ts";
 import { SqliteStore } from "../../src/cluster/sqlite.ts";
@@ -214,6 +214,55 @@ Deno.test("Cluster answers an error and reports when the store fails, and works 
   assertEquals(topicsOf(cluster), ["old/1"]);
   store.before = () => {};
   assertEquals(codesOf(await cluster.createTopics([creatable("t")])), [0]);
+});
+
+Deno.test("Cluster remembers a deletion until it is told that the directories are gone, over restarts too", async () => {
+  const store = new MemoryStore();
+  const cluster = await openCluster({ store });
+  const ids = (await cluster.createTopics([creatable("a"), creatable("b")])).map(({ topicId }) => topicId);
+  await cluster.deleteTopics(byName("a", "b"));
+  // A topic made anew is not held up by it, and not forgotten with it.
+  const [{ topicId }] = await cluster.createTopics([creatable("a")]);
+  await cluster.finishDeletions([ids[0], topicId]);
+  assertEquals([...cluster.deletions], [ids[1]]);
+  await cluster.close();
+  const again = await openCluster({ store });
+  assertEquals([[...again.deletions], topicsOf(again)], [[ids[1]], ["a/1"]]);
+  await again.finishDeletions([...again.deletions]);
+  assertEquals((await store.list("deletion/")).entries, []);
+});
+
+Deno.test("Cluster.deleteTopics() commits the topic's end and its deletion at once", async () => {
+  const store = new HookedStore();
+  const cluster = await openCluster({ store });
+  const [{ topicId }] = await cluster.createTopics([creatable("a")]);
+  const commits: Transaction[] = [];
+  store.before = (transaction) => void commits.push(transaction);
+  await cluster.deleteTopics(byName("a"));
+  assertEquals(commits.map((commit) => [commit.delete, commit.put]), [
+    [["topic/a"], [{ key: `deletion/${topicId}`, value: '{"topic":"a"}' }]],
+  ]);
+});
+
+Deno.test("Cluster.finishDeletions() reports a store that fails, and leaves the deletion for the next start", async () => {
+  const store = new HookedStore();
+  const problems: string[] = [];
+  const cluster = await openCluster({ store, report: (problem) => problems.push(problem) });
+  const [{ topicId }] = await cluster.createTopics([creatable("a")]);
+  await cluster.deleteTopics(byName("a"));
+  store.before = () => {
+    throw new StoreFailure("Cannot write x: disk is full");
+  };
+  await cluster.finishDeletions([topicId]);
+  assertEquals([problems, [...cluster.deletions]], [["Cannot write x: disk is full"], [topicId]]);
+});
+
+Deno.test("Cluster.storedClusterId() tells whose a store is without making it anybody's", async () => {
+  const store = new MemoryStore();
+  assertEquals(await Cluster.storedClusterId(store), null);
+  assertEquals((await store.list("")).entries, []);
+  const { image } = await openCluster({ store });
+  assertEquals(await Cluster.storedClusterId(store), image.clusterId);
 });
 
 Deno.test("Cluster.autoCreateTopics() creates what is missing with the broker's defaults, and counts what exists as done", async () => {

@@ -1,6 +1,8 @@
 /** Directories follow the metadata: at start, when topics come and go, and when Kafka wrote them. */
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
+import { assertRejects } from "@std/assert/rejects";
+import { StartupError } from "../../src/base/startup_error.ts";
 import { SqliteStore } from "../../src/cluster/sqlite.ts";
 import { batchesIn } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
@@ -352,4 +354,56 @@ Deno.test("settings of a topic reach its log: what was set at creation holds aft
   assertEquals(await refusedIn(), ErrorCode.MESSAGE_TOO_LARGE);
   await broker.restart();
   assertEquals(await refusedIn(), ErrorCode.MESSAGE_TOO_LARGE);
+});
+
+Deno.test("a broker whose meta.properties is gone is of the same cluster again", async () => {
+  await using broker = await freePortBroker();
+  const clusterId = async () => {
+    await using client = await TestClient.to(broker);
+    return (await client.send(metadata, 12, allTopics)).clusterId;
+  };
+  const before = await clusterId();
+  await broker.stop();
+  Deno.removeSync(`${broker.dataDir}/meta.properties`);
+  await broker.restart();
+  assertEquals(await clusterId(), before);
+});
+
+Deno.test("a broker whose checkpoint cannot be read does not start, and says in one line why", async () => {
+  await using broker = await freePortBroker();
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a");
+  }
+  await broker.stop();
+  const path = `${broker.dataDir}/recovery-point-offset-checkpoint`;
+  Deno.removeSync(path);
+  Deno.mkdirSync(path);
+  const { message } = await assertRejects(() => broker.restart(), StartupError);
+  assert(message.includes(path) && message.includes("move it away") && !message.includes("\n"), message);
+});
+
+Deno.test("a damaged log among those that are taken over keeps neither the broker nor the others from starting", async () => {
+  await using broker = await freePortBroker();
+  {
+    await using client = await TestClient.to(broker);
+    for (const name of ["sound", "damaged"]) {
+      await client.createTopic(name);
+      for (const value of ["x", "y"]) await client.append(name, batchOf([value]));
+    }
+  }
+  await broker.stop();
+  for (const { name } of Deno.readDirSync(broker.dataDir)) {
+    // Without the checkpoints the logs are read, as after a crash.
+    if (/sqlite|checkpoint|cleanshutdown/.test(name)) Deno.removeSync(`${broker.dataDir}/${name}`);
+  }
+  const log = `${broker.dataDir}/damaged-0/00000000000000000000.log`;
+  const bytes = Deno.readFileSync(log);
+  bytes[62] ^= 0xff;
+  Deno.writeFileSync(log, bytes);
+  await broker.restart();
+  await using client = await TestClient.to(broker);
+  assertEquals((await client.topics()).sort(), ["damaged", "sound"]);
+  assertEquals(await readable(client, "sound"), [0, 2]);
+  assertEquals((await readable(client, "damaged"))[0], ErrorCode.KAFKA_STORAGE_ERROR);
 });

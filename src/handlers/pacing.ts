@@ -3,9 +3,7 @@
  * slices, and lets the event loop serve somebody else in between.
  */
 import type { Clock } from "../base/clock.ts";
-
-/** How long a handler may go on, more or less: longer than most requests take as a whole. */
-const SLICE_MS = 10;
+import { Slices } from "../base/slices.ts";
 
 /**
  * What `each` gives for every one of `items`, in order. Within a slice all that `each` begins is waited for together.
@@ -17,19 +15,18 @@ export async function inSlices<In, Out>(
   each: (item: In) => Out | Promise<Out>,
 ): Promise<Out[]> {
   const results: Out[] = [];
-  let slice: (Out | Promise<Out>)[] = [];
-  let began = clock.monotonic();
+  let begun: (Out | Promise<Out>)[] = [];
   const end = async () => {
-    for (const result of await Promise.all(slice)) results.push(result);
-    slice = [];
+    for (const result of await Promise.all(begun)) results.push(result);
+    begun = [];
   };
+  const slices = new Slices(clock);
   for (const item of items) {
-    if (clock.monotonic() - began > SLICE_MS) {
+    if (slices.isOver) {
       await end();
-      await new Promise<void>((resolve) => setTimeout(resolve));
-      began = clock.monotonic();
+      await slices.next();
     }
-    slice.push(each(item));
+    begun.push(each(item));
   }
   await end();
   return results;

@@ -67,7 +67,10 @@ async function serves(bootstrap: string, api: Pick<Api, "key">): Promise<boolean
   const [hostname, port] = bootstrap.split(":");
   const client = await RawClient.connect({ hostname, port: Number(port) });
   try {
-    const { apiKeys } = await client.send(apiVersions, 0, { clientSoftwareName: "", clientSoftwareVersion: "" });
+    const { apiKeys } = await client.send(apiVersions, 0, {
+      clientSoftwareName: "",
+      clientSoftwareVersion: "",
+    });
     return apiKeys.some(({ apiKey }) => apiKey === api.key);
   } finally {
     await client.close();

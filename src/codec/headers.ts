@@ -8,6 +8,7 @@ export const requestHeader = message({
   name: "RequestHeader",
   versions: [0, 2],
   flexible: 2,
+  fromClients: true,
   fields: {
     requestApiKey: int16,
     requestApiVersion: int16,

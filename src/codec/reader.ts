@@ -14,7 +14,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 const ASCII_LOOP_MAX = 48;
 
 /**
- * How many elements of arrays one frame may hold, all arrays of it together: each becomes an object of 50 to 200 bytes, or
+ * How many elements of arrays a client's frame may hold, all arrays of it together: each becomes an object of 50 to 200 bytes, or
  * a string, that takes two bytes of the frame at the least. Without a bound a frame of 100 MiB would become gigabytes.
  * Fields on average take more than {@link MIN_BYTES_PER_ELEMENT} bytes in whatever a client sends in earnest, and a
  * client with 100,000 partitions in as many topics, each named by itself, needs 200,000 elements.
@@ -29,7 +29,7 @@ export class Reader {
   position: number;
   readonly end: number;
   private readonly view: DataView;
-  private elementsLeft: number;
+  private elementsLeft = Infinity;
 
   /** Reads `bytes` from `start` up to, not including, `end` (both indexes into `bytes`). */
   constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
@@ -37,13 +37,18 @@ export class Reader {
     this.position = start;
     this.end = end;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const fit = Math.floor((end - start) / MIN_BYTES_PER_ELEMENT);
-    this.elementsLeft = Math.min(MAX_ELEMENTS, Math.max(FREE_ELEMENTS, fit));
   }
 
   /** Bytes not read yet. */
   get remaining(): number {
     return this.end - this.position;
+  }
+
+  /** Holds the frame to the bounds of what comes from clients, from here on; asked twice, it holds to the same. */
+  boundElements(): void {
+    if (this.elementsLeft !== Infinity) return;
+    const fit = Math.floor(this.remaining / MIN_BYTES_PER_ELEMENT);
+    this.elementsLeft = Math.min(MAX_ELEMENTS, Math.max(FREE_ELEMENTS, fit));
   }
 
   /** Counts elements of an array before they are read; throws when the frame has had too many: {@link MAX_ELEMENTS}. */

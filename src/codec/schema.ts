@@ -64,6 +64,8 @@ export class Message<S extends Shape> {
     /** The first flexible version; null when there is none. */
     readonly flexible: number | null,
     readonly fields: S,
+    /** Whether clients send it, so that what it may become is bounded: {@link Reader.boundElements}. */
+    readonly fromClients: boolean = false,
   ) {
     this.hasViews = Object.values(fields).some((field) => isView(field.spec));
   }
@@ -79,6 +81,7 @@ export class Message<S extends Shape> {
 
   /** Reads the message from where `reader` stands. Throws {@link MalformedFrame}. */
   read(reader: Reader, version: number): Decoded<S> {
+    if (this.fromClients) reader.boundElements();
     return this.codec(version).read(reader) as Decoded<S>;
   }
 
@@ -131,7 +134,7 @@ export function api<Q extends Shape, R extends Shape>(declaration: {
     versions,
     flexible,
     unstable,
-    request: new Message(`${name}Request`, versions, flexible, request),
+    request: new Message(`${name}Request`, versions, flexible, request, true),
     response: new Message(`${name}Response`, versions, flexible, response),
   };
 }
@@ -151,8 +154,10 @@ export function message<S extends Shape>(declaration: {
   versions: Versions;
   flexible: number | null;
   fields: S;
+  fromClients?: boolean;
 }): Message<S> {
-  return new Message(declaration.name, declaration.versions, declaration.flexible, declaration.fields);
+  const { name, versions, flexible, fields, fromClients } = declaration;
+  return new Message(name, versions, flexible, fields, fromClients);
 }
 
 /** What decoding a {@link Message} gives. */

@@ -13,6 +13,7 @@ import { buildMessageSet, downConvert, upConvert } from "../../src/codec/legacy.
 import { MalformedFrame, TooCostly, Unwritable } from "../../src/codec/malformed.ts";
 import { describeGroups } from "../../src/codec/messages/describe_groups.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
+import { listGroups } from "../../src/codec/messages/list_groups.ts";
 import { metadata } from "../../src/codec/messages/metadata.ts";
 import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
 import { FREE_ELEMENTS, MAX_ELEMENTS, Reader } from "../../src/codec/reader.ts";
@@ -42,6 +43,7 @@ Deno.test("elements count over all arrays of a frame, and those of nested arrays
     name: "Nested",
     versions: [0, 0],
     flexible: null,
+    fromClients: true,
     fields: { outer: array({ inner: array(string) }) },
   });
   const value = (outer: number, inner: number) => ({
@@ -56,6 +58,7 @@ Deno.test("numbers of a byte are not counted, larger ones are up to the bound of
     name: "Numbers",
     versions: [0, 0],
     flexible: null,
+    fromClients: true,
     fields: { small: array(int8), large: array(int32) },
   });
   const value = (small: number, large: number) => ({
@@ -145,6 +148,17 @@ Deno.test("an answer that no frame holds is not encoded with a broken size", () 
     })),
   };
   assertThrows(() => encodeResponse(describeGroups, 0, 1, { groups: [group] }), Unwritable);
+});
+
+Deno.test("what a broker answers is not held to the bounds of requests", () => {
+  const groups = Array.from({ length: MAX_ELEMENTS + 1 }, () => ({
+    groupId: "",
+    protocolType: "",
+    groupState: "",
+    groupType: "",
+  }));
+  const bytes = listGroups.response.encode(0, { errorCode: 0, groups });
+  assertEquals(listGroups.response.decode(bytes, 0).groups.length, groups.length);
 });
 
 const codecs = [["gzip", 1], ["snappy", 2], ["lz4", 3], ["zstd", 4]] as const;

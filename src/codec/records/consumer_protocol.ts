@@ -5,6 +5,7 @@ import { array, bytes, int32, message, string } from "../schema.ts";
 
 export const consumerProtocolSubscription = message({
   name: "ConsumerProtocolSubscription",
+  fromClients: true,
   versions: [0, 3],
   flexible: null,
   fields: {

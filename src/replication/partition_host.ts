@@ -241,12 +241,10 @@ export class PartitionHost {
   /** `strays` has the new name of each directory by its old one. */
   private tellOf(strays: ReadonlyMap<string, string>): void {
     if (strays.size === 0) return;
-    const names = [...strays].map(([name, kept]) => `${name} (now ${kept})`);
+    const names = listed([...strays].map(([name, kept]) => `${name} (now ${kept})`));
     this.o.report(
-      `The metadata does not know ${strays.size} partition directories: ${
-        listed(names)
-      }. They were renamed and are kept, ` +
-        "nothing in them was deleted. If they should be known, stop the broker, put the metadata file that knows them " +
+      `The metadata does not know these partition directories (${strays.size}): ${names}. They were renamed and are ` +
+        "kept, nothing in them was deleted. If they should be known, stop the broker, put the metadata file that knows them " +
         "back and rename them; else remove them",
     );
   }
@@ -264,11 +262,10 @@ export class PartitionHost {
       }
     }
     if (missing.length === 0) return;
+    const names = listed(missing);
     this.o.report(
-      `${missing.length} partitions have no directory although their topics exist: ${
-        listed(missing)
-      }. They begin, empty, ` +
-        "at offset 0. If they had records, stop the broker and restore their directories from a copy",
+      `These partitions (${missing.length}) have no directory although their topics exist: ${names}. They begin, ` +
+        "empty, at offset 0. If they had records, stop the broker and restore their directories from a copy",
     );
   }
 

@@ -73,11 +73,21 @@ export async function claimDirectory(files: Files, directory: string, claimant: 
     return { meta, closedCleanly, unlock };
   } catch (error) {
     unlock();
-    if (!(error instanceof IoError) && !(error instanceof CorruptCheckpoint)) throw error;
-    throw new DataDirectoryError("unusable", `Cannot use data directory ${directory}: ${error.message}`, {
-      cause: error,
-    });
+    throw unusable(directory, error);
   }
+}
+
+/** What to tell the operator of a directory in which something cannot be read or written; other errors come back as they are. */
+export function unusable(directory: string, error: unknown): unknown {
+  let wayOut: string;
+  if (error instanceof CorruptCheckpoint) {
+    wayOut = "Put the right one back, or move it away: what the directory tells otherwise then has to do";
+  } else if (error instanceof IoError) {
+    wayOut =
+      "See to it that this user may read and write there, that files are files, and that there is space";
+  } else return error;
+  const text = `Cannot use data directory ${directory}: ${error.message}. ${wayOut}`;
+  return new DataDirectoryError("unusable", text, { cause: error });
 }
 
 /** Makes a new directory's own name durable, where the directory above may be opened: not everyone may. */
@@ -95,10 +105,7 @@ function lockDirectory(files: Files, directory: string): Unlock {
     files.makeDirectory(directory);
     unlock = files.lock(`${directory}/${LOCK_FILE}`);
   } catch (error) {
-    if (!(error instanceof IoError)) throw error;
-    throw new DataDirectoryError("unusable", `Cannot use data directory ${directory}: ${error.message}`, {
-      cause: error,
-    });
+    throw unusable(directory, error);
   }
   if (unlock === null) {
     throw new DataDirectoryError(

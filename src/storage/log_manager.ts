@@ -21,7 +21,7 @@ import {
   writeOffsets,
   writeTopicId,
 } from "./checkpoints.ts";
-import { type Claimant, claimDirectory, DataDirectoryError } from "./data_directory.ts";
+import { type Claimant, claimDirectory, DataDirectoryError, unusable } from "./data_directory.ts";
 import { type Files, IoError, type Unlock } from "./files.ts";
 import { HandlePool } from "./handles.ts";
 import { Log, type LogOptions } from "./log.ts";
@@ -105,10 +105,7 @@ export class LogManager {
       return manager;
     } catch (error) {
       unlock();
-      if (!(error instanceof IoError)) throw error;
-      throw new DataDirectoryError("unusable", `Cannot use data directory ${directory}: ${error.message}`, {
-        cause: error,
-      });
+      throw unusable(directory, error);
     }
   }
 

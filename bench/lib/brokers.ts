@@ -2,6 +2,7 @@
  * The brokers that are compared, as processes: Trackway from a checkout, and Apache Kafka through the baseline script
  * or from a home of one's own. Each writes to a directory of its own and is asked for ApiVersions until it answers.
  */
+import { v8Flags } from "../../scripts/lib/v8_flags.ts";
 import { join } from "node:path";
 import { exists } from "./paths.ts";
 import { processStat, uptimeSeconds } from "./process_stats.ts";
@@ -30,7 +31,7 @@ const KAFKA_HEAP = "-Xmx512M -Xms256M";
 /** Trackway as `deno task start` runs it, or the executable that TRACKWAY_BINARY names. */
 export function trackway(checkout: string, name = "Trackway"): BrokerKind {
   const binary = Deno.env.get("TRACKWAY_BINARY");
-  const command = binary ? [binary] : [Deno.execPath(), "run", "-A", "src/main.ts"];
+  const command = binary ? [binary] : [Deno.execPath(), "run", "-A", `--v8-flags=${v8Flags}`, "src/main.ts"];
   return {
     name,
     start: (port, directory) =>

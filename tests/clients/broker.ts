@@ -3,6 +3,7 @@
  * Trackway, or the real Kafka (TEST_BROKER=kafka) to prove that a red step is Trackway's fault and not the test's.
  */
 
+import { v8Flags } from "../../scripts/lib/v8_flags.ts";
 import { join } from "node:path";
 
 import { Changes, tail } from "./waiting.ts";
@@ -89,7 +90,7 @@ class Trackway implements Broker {
 
   private command(): string[] {
     const binary = Deno.env.get("TRACKWAY_BINARY");
-    return binary ? [binary] : [Deno.execPath(), "run", "-A", "src/main.ts"];
+    return binary ? [binary] : [Deno.execPath(), "run", "-A", `--v8-flags=${v8Flags}`, "src/main.ts"];
   }
 
   private logTail(): string {

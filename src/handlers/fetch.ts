@@ -34,7 +34,7 @@ const READ_COMMITTED = 1;
  * sends, and little enough for the broker to do it in one go. A fetch that would cost more gives what was converted so
  * far, and the client asks for the rest.
  */
-const CONVERTED_BYTES = 32 * 1024 * 1024, CONVERTED_RECORDS = 500_000;
+const CONVERTED_BYTES = 32 * 1024 * 1024, CONVERTED_RECORDS = 300_000;
 
 /** The most that one answer has of records, below what a frame can hold, with room for everything around them. */
 const MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 64 * 1024 * 1024;

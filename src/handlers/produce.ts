@@ -29,7 +29,7 @@ const firstWithTopicIds = 13;
  * producer send smaller batches.
  */
 const FREE_DECOMPRESSED_BYTES = 32 * 1024 * 1024, DECOMPRESSED_BYTES_PER_BYTE = 16;
-const FREE_RECORDS = 500_000, RECORDS_PER_BYTE = 1;
+const FREE_RECORDS = 300_000, RECORDS_PER_BYTE = 1;
 
 /** No message set so many times as large as `max.message.bytes` becomes a batch that is not. */
 const MAX_CONVERSION_GAIN = 5;

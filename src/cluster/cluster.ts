@@ -89,6 +89,8 @@ export class Cluster {
   #awaiting: { readonly revision: number; readonly resolve: () => void }[] = [];
   #listenersDone: Promise<void> = Promise.resolve();
   #lastUpdate: Promise<unknown> = Promise.resolve();
+  /** The store may be closed from here on. */
+  #isClosed = false;
   readonly #watch: Watch;
 
   /** This broker's id. */
@@ -223,7 +225,7 @@ export class Cluster {
   finishDeletions(topicIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
       const known = topicIds.filter((id) => this.#deletions.has(id));
-      if (known.length === 0) return;
+      if (known.length === 0 || this.#isClosed) return;
       try {
         await this.#commit(new Map(known.map((id) => [DELETION_PREFIX + id, null])));
       } catch (error) {
@@ -283,7 +285,12 @@ export class Cluster {
 
   /** Waits for changes that are under way. The store stays open. */
   async close(): Promise<void> {
-    await this.#lastUpdate;
+    // What is under way may bring more with it, as a deletion brings its end.
+    for (let last; last !== this.#lastUpdate;) {
+      last = this.#lastUpdate;
+      await last;
+    }
+    this.#isClosed = true;
     this.#watch.close();
   }
 

@@ -303,6 +303,7 @@ function groupsConfig(config: BrokerConfig): GroupsConfig {
     groupMinSessionTimeoutMs: config.get("group.min.session.timeout.ms"),
     groupMaxSessionTimeoutMs: config.get("group.max.session.timeout.ms"),
     groupMaxSize: config.get("group.max.size"),
+    groupMaxBytes: config.get("message.max.bytes"),
     groupInitialRebalanceDelayMs: config.get("group.initial.rebalance.delay.ms"),
     offsetMetadataMaxBytes: config.get("offset.metadata.max.bytes"),
     offsetsRetentionMs: config.get("offsets.retention.minutes") * 60_000,

@@ -21,6 +21,8 @@ export async function install(): Promise<void> {
     sources.map((path) => Deno.readTextFile(join(here, path))),
   );
   await once("go", texts.join("\0"), async () => {
+    // Go makes a file of several programs where the directory is not there, and then refuses to.
+    await Deno.mkdir(join(root, binDir), { recursive: true });
     await run("go", [
       "-C",
       here,

@@ -286,7 +286,8 @@ export class Cluster {
   /** Waits for changes that are under way. The store stays open. */
   async close(): Promise<void> {
     // What is under way may bring more with it, as a deletion brings its end.
-    for (let last; last !== this.#lastUpdate;) {
+    let last: Promise<unknown> | null = null;
+    while (last !== this.#lastUpdate) {
       last = this.#lastUpdate;
       await last;
     }

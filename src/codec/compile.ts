@@ -194,7 +194,7 @@ function writeTags(known: TaggedField[], writer: Writer, value: Record<string | 
   writer.unsignedVarint(present.length + unknown.length);
   const parts: UnknownTags = [...unknown];
   for (const field of present) {
-    const inner = new Writer();
+    const inner = new Writer(true);
     field.codec.write(inner, value[field.name]);
     parts.push({ tag: field.tag, data: concatChunks(inner.finish()) });
   }

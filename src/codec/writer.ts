@@ -12,6 +12,8 @@ const utf8 = new TextEncoder();
 
 /** Small responses share slabs of this size instead of an allocation each. */
 const SLAB_BYTES = 64 * 1024;
+/** What a writer of its own begins with: enough for most tagged fields. */
+const APART_BYTES = 64;
 /** Below this, copying record bytes costs less than one more chunk on the socket. */
 const COPY_BELOW_BYTES = 2048;
 
@@ -36,7 +38,17 @@ export class Writer {
   private readonly chunks: Uint8Array[] = [];
   private chunkBytes = 0;
 
-  constructor() {
+  /**
+   * `apart`: for a part of a message that is written while the message itself is. Such a writer has a small buffer of its
+   * own; were it to take the slab, each record with a tagged field would cost a new one.
+   */
+  constructor(apart = false) {
+    if (apart) {
+      this.bytes = new Uint8Array(APART_BYTES);
+      this.view = new DataView(this.bytes.buffer);
+      this.start = this.position = 0;
+      return;
+    }
     if (SLAB_BYTES - slabUsed < 512) {
       slab = new Uint8Array(SLAB_BYTES);
       slabView = new DataView(slab.buffer);

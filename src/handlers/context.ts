@@ -39,12 +39,22 @@ export interface RequestContext {
   readonly clientHost: string;
   /** The listener that the request came in by. */
   readonly listenerName: string;
-  /** A buffer of at least `bytes` bytes for the answer, which is taken back when the answer is out. */
-  lend(bytes: number): Uint8Array;
+  /** Buffers for the answer, which are taken back when it is out. */
+  readonly loans: Lender;
   /** Set by a handler that waits: called when the connection goes away, so that the wait ends at once. */
   onDisconnect: (() => void) | null;
   /** Cuts the connection off where the protocol has no answer; `reason` goes into the log. */
   disconnect(reason: string): void;
+}
+
+/** Lends buffers that are used again. */
+export interface Lender {
+  /** A buffer of at least `bytes` bytes. */
+  lend(bytes: number): Uint8Array;
+  /** Gives back what was lent since the last call, but for the buffer that `bytes` lies in. */
+  keepOnly(bytes: Uint8Array): void;
+  /** Gives everything back, before a wait: what was read is read again after it. */
+  giveAll(): void;
 }
 
 /** Serves one API. Answers at once where it can: a promise costs a turn of the event loop. */

@@ -99,8 +99,14 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   const outcome = readAll(session.partitions, limits, context);
   const { urgent, bytesAvailable } = outcome;
   if (urgent || bytesAvailable >= minBytes || request.maxWaitMs <= 0) return respond(session, outcome);
+  // What was read so far is read again after the wait: held until then, it would be memory that nobody counts.
+  context.loans.giveAll();
   return hold(session.partitions, { minBytes, bytesAvailable, maxWaitMs: request.maxWaitMs }, context)
-    .then(() => respond(session, readAll(session.partitions, limitsOf(request, context), context)));
+    .then((end) =>
+      end === "gone"
+        ? null
+        : respond(session, readAll(session.partitions, limitsOf(request, context), context))
+    );
 };
 
 function limitsOf(request: FetchRequest, { services, version }: RequestContext): Limits {
@@ -191,8 +197,9 @@ function readOne(
     wanted.fetchOffset,
     maxBytes,
     softLimits ? bytesSoFar === 0 : maxBytes > 0,
-    context.lend,
+    (bytes) => context.loans.lend(bytes),
   );
+  context.loans.keepOnly(read.bytes);
   if (read.errorCode !== ErrorCode.NONE) return unread(failed(wanted, read.errorCode));
   // A batch that does not fit is there all the same: its reader must not be held until the time is over.
   const limited = read.nextOffset < partition.highWatermark;
@@ -292,7 +299,7 @@ function hold(
   wanted: readonly FetchedPartition[],
   { minBytes, bytesAvailable, maxWaitMs }: { minBytes: number; bytesAvailable: number; maxWaitMs: number },
   context: RequestContext,
-): Promise<void> {
+): Promise<"over" | "gone"> {
   const { replicas, held } = context.services;
   return new Promise((resolve) => {
     let bytes = bytesAvailable;
@@ -305,17 +312,17 @@ function hold(
     const partitions = wanted
       .map((p) => replicas.get(p.topic, p.partition))
       .filter((p): p is Partition => p !== undefined);
-    const timer = setTimeout(end, Math.min(maxWaitMs, LONGEST_WAIT_MS));
-    const release = held.add(end);
-    function end() {
+    const timer = setTimeout(() => end(), Math.min(maxWaitMs, LONGEST_WAIT_MS));
+    const release = held.add(() => end());
+    function end(how: "over" | "gone" = "over") {
       release();
       clearTimeout(timer);
       for (const partition of partitions) partition.removeWaiter(waiter);
       context.onDisconnect = null;
-      resolve();
+      resolve(how);
     }
     for (const partition of partitions) partition.addWaiter(waiter);
-    context.onDisconnect = end;
+    context.onDisconnect = () => end("gone");
   });
 }
 

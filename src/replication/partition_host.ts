@@ -258,14 +258,17 @@ export class PartitionHost {
         const directory = partitionDirectory(name, partition);
         if (logs.get(name, partition) !== undefined || strays.has(directory)) continue;
         const reached = logs.reachedBefore(name, partition);
-        missing.push(reached === null ? directory : `${directory} (which had reached offset ${reached})`);
+        // A broker that is killed between the metadata of a new topic and its directories leaves this too: nothing was in
+        // them, and no checkpoint names them.
+        if (reached === null) continue;
+        missing.push(`${directory} (which had reached offset ${reached})`);
       }
     }
     if (missing.length === 0) return;
     const names = listed(missing);
     this.o.report(
-      `These partitions (${missing.length}) have no directory although their topics exist: ${names}. They begin, ` +
-        "empty, at offset 0. If they had records, stop the broker and restore their directories from a copy",
+      `These partitions (${missing.length}) have no directory any more: ${names}. They begin, empty, at offset 0. ` +
+        "To get their records back, stop the broker and restore their directories from a copy",
     );
   }
 

@@ -50,6 +50,39 @@ export class BufferPool {
   }
 }
 
+/** The buffers of one request: lent while it is handled, given back when its answer is out, or earlier. */
+export class Loans {
+  readonly buffers: Uint8Array[] = [];
+  /** How many of `buffers` hold something that the answer needs. */
+  private kept = 0;
+
+  constructor(private readonly pool: BufferPool) {}
+
+  /** A buffer of at least `bytes` bytes. */
+  lend(bytes: number): Uint8Array {
+    const buffer = this.pool.take(bytes);
+    this.buffers.push(buffer);
+    return buffer;
+  }
+
+  /**
+   * Gives back what was lent since the last call, but for the buffer that `bytes` lies in: a partition that has nothing to
+   * give, or not what still fits, must not hold memory until the answer is out.
+   */
+  keepOnly(bytes: Uint8Array): void {
+    for (let i = this.buffers.length - 1; i >= this.kept; i--) {
+      if (this.buffers[i].buffer !== bytes.buffer) this.pool.give(this.buffers.splice(i, 1)[0]);
+    }
+    this.kept = this.buffers.length;
+  }
+
+  /** Gives everything back. Nobody may look at what was in it any more. */
+  giveAll(): void {
+    for (const buffer of this.buffers) this.pool.give(buffer);
+    this.buffers.length = this.kept = 0;
+  }
+}
+
 /**
  * The chunks of an answer with the small ones copied in front of and behind those that lie in `lent` buffers, where
  * nothing else is any more: one write to the socket instead of three, each of which would wake the client.

@@ -15,7 +15,7 @@ import type { Api } from "../codec/schema.ts";
 import type { RequestContext, Services } from "../handlers/context.ts";
 import type { Registry, Served } from "../handlers/registry.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { BufferPool, joinLent } from "./buffer_pool.ts";
+import { BufferPool, joinLent, Loans } from "./buffer_pool.ts";
 import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
 
 export class RequestDispatcher implements Dispatcher {
@@ -54,13 +54,9 @@ export class RequestDispatcher implements Dispatcher {
     const header = requestHeader.read(reader, requestHeaderVersion(api, version));
     // Bytes after the request are let pass, as Kafka does: librdkafka leaves some behind the requests of static members.
     const request = decode(api, reader, version);
-    const lent: Uint8Array[] = [];
+    const loans = new Loans(this.buffers);
     const context: RequestContext = {
-      lend: (bytes) => {
-        const buffer = this.buffers.take(bytes);
-        lent.push(buffer);
-        return buffer;
-      },
+      loans,
       services: this.services,
       version,
       clientId: header.clientId ?? "",
@@ -77,7 +73,7 @@ export class RequestDispatcher implements Dispatcher {
     const finish = (response: object | null): Answer => {
       const answer = response === null
         ? null
-        : joinLent(encode(api, version, header.correlationId, response), lent);
+        : joinLent(encode(api, version, header.correlationId, response), loans.buffers);
       let responseBytes = 0;
       for (const chunk of answer ?? []) responseBytes += chunk.length;
       counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
@@ -91,9 +87,7 @@ export class RequestDispatcher implements Dispatcher {
       pipelines: api.key === produce.key,
       // What Produce brings is in the log when it answers at once; others may remember bytes as long as they like.
       frameIsFree: !api.request.hasViews || (!later && api.key === produce.key),
-      sent: api.key !== fetch.key ? undefined : () => {
-        for (const buffer of lent) this.buffers.give(buffer);
-      },
+      sent: api.key !== fetch.key ? undefined : () => loans.giveAll(),
     };
   }
 }

@@ -149,6 +149,7 @@ export class LogManager {
     const isNamed = (file: string) => (this.written.get(file)?.get(name) ?? 0) > 0;
     if (isNamed(RECOVERY_POINT_FILE)) this.writeRecoveryPoints(true);
     if (isNamed(LOG_START_OFFSET_FILE)) this.writeStarts(true);
+    if (isNamed(HIGH_WATERMARK_FILE)) this.writeHighWatermarks(true);
   }
 
   /**
@@ -267,7 +268,8 @@ export class LogManager {
     const { files, directory, clock } = this.o;
     const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
     const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
-    this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts);
+    this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts)
+      .set(HIGH_WATERMARK_FILE, new Map(this.highWatermarks));
     const slices = new Slices(clock);
     const deleted = new Set<string>();
     for (const { name, isDirectory } of files.list(directory)) {

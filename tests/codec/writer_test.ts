@@ -1,6 +1,7 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { Reader } from "../../src/codec/reader.ts";
+import { offsetCommitValue } from "../../src/codec/records/offsets.ts";
 import { concatChunks, Writer } from "../../src/codec/writer.ts";
 
 /** Every kind of write, so that each is the one that makes the writer grow at some size. */
@@ -65,4 +66,11 @@ Deno.test("Writers that are open at the same time do not share bytes", () => {
   }
   assert(concatChunks(a.finish()).every((byte) => byte === 1));
   assert(concatChunks(b.finish()).every((byte) => byte === 2));
+});
+
+Deno.test("Messages with tagged fields share slabs: a thousand of them do not take a thousand slabs", () => {
+  const value = { offset: 1n, metadata: "", commitTimestamp: 0n, topicId: "AAECAwQFBgcICQoLDA0ODw" };
+  const buffers = new Set<ArrayBufferLike>();
+  for (let i = 0; i < 1000; i++) buffers.add(offsetCommitValue.encode(4, value).buffer);
+  assert(buffers.size <= 3, `${buffers.size} buffers`);
 });

@@ -13,6 +13,7 @@ import { Reader } from "../../src/codec/reader.ts";
 import type { Api, DecodedResponseOf, EncodableRequestOf } from "../../src/codec/schema.ts";
 import { concatChunks } from "../../src/codec/writer.ts";
 import type { RequestContext, Services } from "../../src/handlers/context.ts";
+import { BufferPool, Loans } from "../../src/server/buffer_pool.ts";
 import { fetchHandler } from "../../src/handlers/fetch.ts";
 import { FetchSessions } from "../../src/replication/fetch_sessions.ts";
 import { HeldRequests } from "../../src/replication/held_requests.ts";
@@ -67,7 +68,12 @@ class Stage {
 
   /** Asks for partitions of t. */
   fetch(wanted: Wanted[], more: { minBytes?: number; maxWaitMs?: number } = {}): Waiting {
-    const context = { services: this.services, version: 11, onDisconnect: null } as unknown as RequestContext;
+    const context = {
+      services: this.services,
+      version: 11,
+      onDisconnect: null,
+      loans: new Loans(new BufferPool()),
+    } as unknown as RequestContext;
     const request = fetch.request.decode(
       fetch.request.encode(11, fetchFrom("t", wanted, { maxWaitMs: TOO_LONG_MS, ...more })),
       11,
@@ -85,12 +91,12 @@ class Stage {
   }
 }
 
-type Answer = FetchResponse | Promise<FetchResponse>;
+type Answer = FetchResponse | null | Promise<FetchResponse | null>;
 
 /** A fetch that may be answered or not. */
 class Waiting {
   answer: FetchResponse | null = null;
-  readonly answered: Promise<FetchResponse>;
+  readonly answered: Promise<FetchResponse | null>;
 
   constructor(answer: Answer, readonly context: RequestContext) {
     this.answered = Promise.resolve(answer).then((response) => this.answer = response);
@@ -172,7 +178,7 @@ Deno.test("a fetch that waits is answered with nothing when its time is over, an
   const stage = await Stage.open();
   const before = performance.now();
   const fetching = stage.fetch([[0, 0]], { maxWaitMs: 30 });
-  assertEquals((await fetching.answered).responses[0].partitions[0].errorCode, ErrorCode.NONE);
+  assertEquals((await fetching.answered)!.responses[0].partitions[0].errorCode, ErrorCode.NONE);
   assertEquals(await fetching.got(), []);
   // Timers count whole milliseconds.
   assert(performance.now() - before >= 29, "answered before its time");
@@ -182,7 +188,7 @@ Deno.test("a fetch that waits is answered with what there is when its time is ov
   const stage = await Stage.open();
   const fetching = stage.fetch([[0, 0]], { minBytes: 100_000, maxWaitMs: 30 });
   stage.append(0, batch(1));
-  assertEquals((await fetching.answered).responses[0].partitions[0].records!.length, batch(1).length);
+  assertEquals((await fetching.answered)!.responses[0].partitions[0].records!.length, batch(1).length);
 });
 
 Deno.test("a fetch that waits hears that its topic was deleted", async () => {
@@ -190,7 +196,7 @@ Deno.test("a fetch that waits hears that its topic was deleted", async () => {
   const fetching = stage.fetch([[0, 0], [1, 0]], { minBytes: 2 ** 31 - 1 });
   assertEquals(await fetching.got(), null);
   stage.replicas.removeTopic("t");
-  const { responses } = await fetching.answered;
+  const { responses } = (await fetching.answered)!;
   assert(responses[0].partitions.every((p) => p.errorCode !== ErrorCode.NONE));
 });
 
@@ -201,7 +207,18 @@ Deno.test("fetches that wait are answered when the broker stops, and when their 
   assertEquals(await stopped.got(), []);
   const left = stage.fetch([[0, 0]]);
   left.context.onDisconnect!();
-  assertEquals(await left.got(), []);
+  assertEquals(await left.answered, null, "nothing is read for a client that is gone");
+});
+
+Deno.test("a fetch that waits holds none of the buffers that it has read into", async () => {
+  const stage = await Stage.open();
+  stage.append(0, batch(1));
+  const fetching = stage.fetch([[0, 0], [1, 0]], { minBytes: 1_000_000 });
+  assertEquals(await fetching.got(), null);
+  assertEquals((fetching.context.loans as Loans).buffers, []);
+  stage.held.endAll();
+  assertEquals((await fetching.answered)!.responses.length, 1);
+  assertEquals((fetching.context.loans as Loans).buffers.length, 1, "only the partition that had something");
 });
 
 Deno.test("a fetch is held for five minutes at most, whatever it asks for", async () => {
@@ -255,7 +272,7 @@ Deno.test("1,000 fetches that wait cost nothing until something happens, and the
   assertEquals(stage.reads, 1000, "read without a reason");
   stage.append(0, batch(1));
   const answers = await Promise.all(fetches.map((fetching) => fetching.answered));
-  assert(answers.every((answer) => answer.responses[0].partitions[0].records!.length > 0));
+  assert(answers.every((answer) => answer!.responses[0].partitions[0].records!.length > 0));
   assertEquals([stage.reads, stage.waiters, stage.held.count], [2000, 0, 0]);
 });
 

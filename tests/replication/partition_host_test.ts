@@ -264,7 +264,9 @@ Deno.test("a partition whose directory is gone begins anew, which is told with w
   await broker.stop();
   for (const name of ["a-0", "a-1"]) Deno.removeSync(`${broker.dataDir}/${name}`, { recursive: true });
   await broker.restart();
-  const told = broker.log.filter((line) => line.includes("a-0, a-1 (which had reached offset 2)."));
+  const told = broker.log.filter((line) =>
+    line.includes("(1) have no directory any more: a-1 (which had reached offset 2).")
+  );
   assertEquals(told.length, 1, broker.log.join("\n"));
 });
 

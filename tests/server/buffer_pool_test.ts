@@ -1,6 +1,6 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
-import { BufferPool, joinLent } from "../../src/server/buffer_pool.ts";
+import { BufferPool, joinLent, Loans } from "../../src/server/buffer_pool.ts";
 import { concatChunks } from "../../src/codec/writer.ts";
 
 Deno.test("BufferPool.take() gives at least what was asked for, of every size", () => {
@@ -92,4 +92,29 @@ Deno.test("joinLent() leaves headers that do not fit the headroom alone", () => 
 Deno.test("joinLent() leaves an answer without lent buffers as it is", () => {
   const chunks = [bytes(10, 1), bytes(4000, 2)];
   assert(joinLent(chunks, []) === chunks);
+});
+
+Deno.test("Loans.keepOnly() gives back what an answer does not need, and nothing that it needs", () => {
+  const pool = new BufferPool();
+  const loans = new Loans(pool);
+  const first = loans.lend(100_000);
+  loans.keepOnly(first.subarray(0, 10));
+  const tooSmall = loans.lend(100_000), second = loans.lend(200_000);
+  loans.keepOnly(second.subarray(5, 50_000));
+  const empty = loans.lend(300_000);
+  loans.keepOnly(new Uint8Array(0));
+  assertEquals(loans.buffers.map((b) => b.buffer), [first.buffer, second.buffer]);
+  assert(pool.take(100_000).buffer === tooSmall.buffer);
+  assert(pool.take(300_000).buffer === empty.buffer);
+});
+
+Deno.test("Loans.giveAll() gives everything back, once", () => {
+  const pool = new BufferPool();
+  const loans = new Loans(pool);
+  const lent = loans.lend(100_000);
+  loans.keepOnly(lent);
+  loans.giveAll();
+  loans.giveAll();
+  assert(pool.take(100_000).buffer === lent.buffer);
+  assert(pool.take(100_000).buffer !== lent.buffer);
 });

@@ -15,7 +15,7 @@ const start = `trackway start: start a broker and run it until SIGINT, SIGTERM o
   --port N             port to listen on (9092; 0 takes a free one)
   --host ADDRESS       address to listen on (localhost; 0.0.0.0 for every address)
   --data DIR           where the data is kept (./data)
-  --config FILE        a Kafka server.properties; it works as it is
+  --config FILE        a Kafka server.properties; what is not known is reported
   --set NAME=VALUE     one setting, as in the file; may be given many times
   --log-level LEVEL    trace, debug, info (default), warning, error or fatal
   --help               print this

@@ -3,10 +3,9 @@
  * Trackway, or the real Kafka (TEST_BROKER=kafka) to prove that a red step is Trackway's fault and not the test's.
  */
 
-import { v8Flags } from "../../scripts/lib/v8_flags.ts";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
-import { Changes, tail } from "./waiting.ts";
+import { BrokerProcess } from "../lib/broker_process.ts";
 
 /** How a broker is told to go: an orderly stop, or the way a crash takes it. */
 export type StopSignal = "SIGTERM" | "SIGKILL";
@@ -17,6 +16,8 @@ export interface Broker {
   readonly name: string;
   /** Starts the process and waits until it answers ApiVersions; throws with the end of its log when it does not. */
   start(): Promise<void>;
+  /** Sends a signal that does not end it, SIGSTOP or SIGCONT. */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void;
   /** Stops the process and waits until it is gone. */
   stop(signal: StopSignal): Promise<void>;
   /** Why the process is not running although nobody stopped it, or null. */
@@ -30,71 +31,55 @@ export interface BrokerPaths {
   logFile: string;
 }
 
-const startTimeoutMs = 60_000;
-const stopTimeoutMs = 30_000;
-
-/** The broker that the environment asks for: TEST_BROKER=kafka, TRACKWAY_BINARY, or Trackway from source. */
-export function brokerFromEnv(paths: BrokerPaths): Broker {
+/**
+ * The broker that the environment asks for: TEST_BROKER=kafka, TRACKWAY_BINARY, or Trackway from source; with these
+ * settings, which have the same names in both.
+ */
+export function brokerFromEnv(paths: BrokerPaths, settings: Record<string, string> = {}): Broker {
   const kind = Deno.env.get("TEST_BROKER") ?? "trackway";
   const port = Number(Deno.env.get("TEST_PORT") ?? freePort());
-  if (kind === "kafka") return new Kafka(port, paths);
+  if (kind === "kafka") return new Kafka(port, paths, settings);
   if (kind !== "trackway") throw new Error(`TEST_BROKER is ${kind}, expected trackway or kafka`);
-  return new Trackway(port, paths);
+  return new Trackway(port, paths, settings);
 }
 
 class Trackway implements Broker {
   readonly bootstrap: string;
   readonly name: string;
-  #child: Deno.ChildProcess | null = null;
-  #exited: Deno.CommandStatus | null = null;
-  #output: Promise<void> = Promise.resolve();
+  #process: BrokerProcess | null = null;
 
-  constructor(private port: number, private paths: BrokerPaths) {
+  constructor(private port: number, private paths: BrokerPaths, private settings: Record<string, string>) {
     this.bootstrap = `localhost:${port}`;
-    this.name = `Trackway (${this.command().join(" ")})`;
+    this.name = `Trackway (${Deno.env.get("TRACKWAY_BINARY") ?? "from source"})`;
   }
 
   async start(): Promise<void> {
-    const [program, ...args] = this.command();
-    this.#exited = null;
-    const child = new Deno.Command(program, {
-      args: [...args, "start", "--port", String(this.port), "--data", this.paths.dataDir],
-      cwd: this.paths.root,
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    this.#child = child;
-    child.status.then((status) => this.#exited = status);
-    const log = await Deno.open(this.paths.logFile, { create: true, append: true });
-    this.#output = Promise.all([copy(child.stdout, log), copy(child.stderr, log)]).then(() => log.close());
-    await ready(this.port, () => this.fault());
+    const binary = Deno.env.get("TRACKWAY_BINARY");
+    this.#process = await BrokerProcess.start(this.paths.dataDir, this.port, {
+      host: null,
+      logFile: this.paths.logFile,
+      args: Object.entries(this.settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]),
+      ...(binary ? { command: [resolve(this.paths.root, binary)] } : {}),
+    });
+  }
+
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#process?.signal(signal);
   }
 
   async stop(signal: StopSignal): Promise<void> {
-    const child = this.#child;
-    if (!child) return;
-    this.#child = null;
-    if (!this.#exited) child.kill(signal);
-    const status = await within(child.status, stopTimeoutMs, `Trackway to stop after ${signal}`);
-    await this.#output;
-    if (signal === "SIGTERM" && status.code !== 0) {
-      throw new Error(`Trackway ended with ${status.code} after SIGTERM:\n${this.logTail()}`);
+    const process = this.#process;
+    if (!process) return;
+    this.#process = null;
+    const { code } = await process.end(signal);
+    if (signal === "SIGTERM" && code !== 0) {
+      throw new Error(process.described(`Trackway ended with ${code} after SIGTERM`));
     }
   }
 
   fault(): string | null {
-    if (!this.#child || !this.#exited) return null;
-    return `Trackway ended by itself with ${this.#exited.code}:\n${this.logTail()}`;
-  }
-
-  private command(): string[] {
-    const binary = Deno.env.get("TRACKWAY_BINARY");
-    return binary ? [binary] : [Deno.execPath(), "run", "-A", `--v8-flags=${v8Flags}`, "src/main.ts"];
-  }
-
-  private logTail(): string {
-    return tail(Deno.readTextFileSync(this.paths.logFile), 30);
+    const ending = this.#process?.ending;
+    return ending ? this.#process!.described(`Trackway ended by itself with ${ending.code}`) : null;
   }
 }
 
@@ -105,7 +90,7 @@ class Kafka implements Broker {
   #pid: number | null = null;
   #controllerPort = freePort();
 
-  constructor(private port: number, private paths: BrokerPaths) {
+  constructor(private port: number, private paths: BrokerPaths, private settings: Record<string, string>) {
     this.bootstrap = `localhost:${port}`;
     const configured = Deno.env.get("KAFKA_BASELINE_CONTROLLER_PORT");
     if (configured) this.#controllerPort = Number(configured);
@@ -114,6 +99,10 @@ class Kafka implements Broker {
   async start(): Promise<void> {
     const said = await this.script("start", String(this.port), this.paths.dataDir);
     this.#pid = Number(said.match(/pid (\d+)/)?.[1]);
+  }
+
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    if (this.#pid !== null) Deno.kill(this.#pid, signal);
   }
 
   async stop(signal: StopSignal): Promise<void> {
@@ -139,6 +128,7 @@ class Kafka implements Broker {
         env: {
           KAFKA_HEAP_OPTS: "-Xmx512M -Xms256M",
           KAFKA_BASELINE_CONTROLLER_PORT: String(this.#controllerPort),
+          KAFKA_BASELINE_PROPS: Object.entries(this.settings).map((setting) => setting.join("=")).join("\n"),
         },
         stdin: "null",
         stdout: "null",
@@ -150,47 +140,6 @@ class Kafka implements Broker {
     } finally {
       await Deno.remove(output);
     }
-  }
-}
-
-/** Waits until an ApiVersions request is answered on the port; `fault` says why it never will be. */
-async function ready(port: number, fault: () => string | null): Promise<void> {
-  const deadline = Date.now() + startTimeoutMs;
-  while (!await answersApiVersions(port)) {
-    const reason = fault();
-    if (reason) throw new Error(reason);
-    if (Date.now() > deadline) throw new Error(`no answer on port ${port} within ${startTimeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-/** Whether an ApiVersions v0 request gets its correlation id and no error back. */
-async function answersApiVersions(port: number): Promise<boolean> {
-  const correlationId = 42;
-  const request = new Uint8Array([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, correlationId, 0xff, 0xff]);
-  try {
-    using connection = await Deno.connect({ hostname: "127.0.0.1", port });
-    await connection.write(request);
-    const answer = new Uint8Array(10);
-    let filled = 0;
-    while (filled < answer.length) {
-      const read = await connection.read(answer.subarray(filled));
-      if (read === null) return false;
-      filled += read;
-    }
-    return answer[7] === correlationId && answer[8] === 0 && answer[9] === 0;
-  } catch (error) {
-    // refused or reset: it is not up yet
-    if (error instanceof Deno.errors.ConnectionRefused || error instanceof Deno.errors.ConnectionReset) {
-      return false;
-    }
-    throw error;
-  }
-}
-
-async function copy(from: ReadableStream<Uint8Array>, to: Deno.FsFile): Promise<void> {
-  for await (const chunk of from) {
-    for (let written = 0; written < chunk.length;) written += await to.write(chunk.subarray(written));
   }
 }
 
@@ -207,15 +156,4 @@ function isAlive(pid: number): boolean {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
-}
-
-async function within<T>(promise: Promise<T>, timeoutMs: number, what: string): Promise<T> {
-  const changes = new Changes();
-  let settled: { value: T } | null = null;
-  promise.then((value) => {
-    settled = { value };
-    changes.notify();
-  });
-  await changes.until(() => settled !== null, timeoutMs, () => what);
-  return settled!.value;
 }

@@ -4,8 +4,8 @@
  */
 import { systemClock } from "./base/clock.ts";
 import { StartupError } from "./base/startup_error.ts";
-import { lz4Implementation } from "./codec/compression/lz4.ts";
-import { snappyImplementation } from "./codec/compression/snappy.ts";
+import { lz4Library } from "./codec/compression/lz4.ts";
+import { snappyLibrary } from "./codec/compression/snappy.ts";
 import { crc32cImplementation } from "./codec/crc32c.ts";
 import { ErrorCode } from "./codec/errors.ts";
 import { describeChange } from "./cluster/change_log.ts";
@@ -219,9 +219,10 @@ function connectionLimits(config: BrokerConfig): ConnectionLimits {
 
 /** Says which native library could not be loaded: everything works without, but slower or larger. */
 function warnOfFallbacks(warn: (text: string) => void): void {
-  const libraries = { "CRC-32C": crc32cImplementation, snappy: snappyImplementation, LZ4: lz4Implementation };
-  for (const [what, implementation] of Object.entries(libraries)) {
-    if (!implementation.startsWith("native")) warn(`No native library for ${what}: ${implementation}`);
+  if (crc32cImplementation !== "native") warn(`No native library for CRC-32C: ${crc32cImplementation}`);
+  for (const [what, library] of [["snappy", snappyLibrary], ["LZ4", lz4Library]] as const) {
+    library.onMissing = (reason) =>
+      warn(`No native library for ${what}, blocks are stored as they are: ${reason}`);
   }
 }
 

@@ -3,11 +3,12 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
+import { LazyAddon } from "../../src/codec/addon.ts";
 import { Prng } from "../../src/base/prng.ts";
 import { Compression } from "../../src/codec/batch.ts";
 import { compress, decompress } from "../../src/codec/compression/index.ts";
-import { compressLz4, decompressLz4, lz4Implementation } from "../../src/codec/compression/lz4.ts";
-import { decompressSnappy, snappyImplementation, storeBlock } from "../../src/codec/compression/snappy.ts";
+import { compressLz4, decompressLz4, lz4Library } from "../../src/codec/compression/lz4.ts";
+import { decompressSnappy, snappyLibrary, storeBlock } from "../../src/codec/compression/snappy.ts";
 import { xxhash32 } from "../../src/codec/compression/xxhash32.ts";
 import { MalformedFrame } from "../../src/codec/malformed.ts";
 import { fromHex } from "./record_batch_vectors.ts";
@@ -124,7 +125,25 @@ Deno.test("decompress() refuses a compression type that no one has defined", () 
 });
 
 Deno.test("snappy and lz4 are compressed natively where their addons are installed", () => {
-  assertEquals([snappyImplementation, lz4Implementation], ["native", "native"]);
+  assert(snappyLibrary.get() !== null && lz4Library.get() !== null);
+});
+
+Deno.test("an addon that cannot be required is imported instead, for the next use", async () => {
+  const library = new LazyAddon("no-such-package", () => Promise.resolve({ answer: 42 }));
+  assertEquals(library.get(), null);
+  await Promise.resolve().then(() => {});
+  assertEquals(library.get(), { answer: 42 });
+});
+
+Deno.test("an addon that cannot be had says why, once", async () => {
+  const library = new LazyAddon(
+    "no-such-package",
+    () => Promise.reject(new Error("not for this machine\nstack")),
+  );
+  const said = new Promise((resolve) => library.onMissing = resolve);
+  assertEquals(library.get(), null);
+  assertEquals(await said, "not for this machine");
+  assertEquals(library.get(), null);
 });
 
 // Snappy

@@ -9,7 +9,7 @@
  */
 
 import { MalformedFrame, TooCostly } from "../malformed.ts";
-import { loadAddon } from "../addon.ts";
+import { LazyAddon } from "../addon.ts";
 import { xxhash32 } from "./xxhash32.ts";
 
 const MAGIC = 0x184d2204;
@@ -29,10 +29,8 @@ const STORED = 0x8000_0000;
 /** A compressed byte stands for 255 bytes at most. */
 const MAX_RATIO = 255;
 
-const library = await loadAddon(() => import("lz4-napi"));
-
-/** "native" or "stored": without the library blocks are written as they are, which every reader understands. */
-export const lz4Implementation: string = library.addon === null ? `stored (${library.reason})` : "native";
+/** Without it blocks are written as they are, which every reader understands. */
+export const lz4Library = new LazyAddon("lz4-napi", () => import("lz4-napi"));
 
 /** `brokenChecksum` writes or demands the header checksum of message format 0. */
 export interface Lz4Options {
@@ -215,8 +213,9 @@ function tooLarge(room: number): TooCostly {
 
 /** A block without the size that the library puts in front of it. Without the library: no gain, so it gets stored. */
 function compressBlock(bytes: Uint8Array): Uint8Array {
-  if (library.addon === null) return bytes;
-  return library.addon.compressSync(bytes as Parameters<typeof library.addon.compressSync>[0]).subarray(4);
+  const library = lz4Library.get();
+  if (library === null) return bytes;
+  return library.compressSync(bytes as Parameters<typeof library.compressSync>[0]).subarray(4);
 }
 
 /** Throws {@link MalformedFrame} past the end, since frames are read by nothing but such fields. */

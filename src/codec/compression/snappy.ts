@@ -10,7 +10,7 @@
 
 import { readInt32, writeInt32 } from "../big_endian.ts";
 import { MalformedFrame, TooCostly } from "../malformed.ts";
-import { loadAddon } from "../addon.ts";
+import { LazyAddon } from "../addon.ts";
 
 const MAGIC = Uint8Array.of(0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00);
 const HEADER_BYTES = 16;
@@ -18,10 +18,8 @@ const VERSION = 1;
 /** What Java's stream cuts its input into; its reader takes any size. */
 const BLOCK_BYTES = 32 * 1024;
 
-const library = await loadAddon(() => import("snappy"));
-
-/** "native" or "stored": without the library blocks are written as they are, which every reader understands. */
-export const snappyImplementation: string = library.addon === null ? `stored (${library.reason})` : "native";
+/** Without it blocks are written as they are, which every reader understands. */
+export const snappyLibrary = new LazyAddon("snappy", () => import("snappy"));
 
 /** One xerial stream. */
 export function compressSnappy(bytes: Uint8Array): Uint8Array {
@@ -180,7 +178,7 @@ function broken(element: string, length: number, room: number): MalformedFrame {
 }
 
 function compressBlock(bytes: Uint8Array): Uint8Array {
-  return library.addon === null ? storeBlock(bytes) : library.addon.compressSync(bytes);
+  return snappyLibrary.get()?.compressSync(bytes) ?? storeBlock(bytes);
 }
 
 /** A block of one literal; exported for the test of what runs without the library. `bytes` is at most 32 KiB. */

@@ -1,9 +1,50 @@
 /**
- * {@link Files} that fail on demand: the n-th operation from now on, once or until healed. A failing write may tear,
- * leaving a prefix of its bytes behind, as a full disk does.
+ * {@link Files} that fail on demand: the n-th operation from now on, once or until healed, or whatever a test decides
+ * when it is shown the operation. A failing write may tear, leaving a prefix of its bytes behind, as a full disk does.
  */
 
-import { type FileHandle, type Files, IoError } from "./files.ts";
+import { type FileHandle, type Files, IoError, type Unlock } from "./files.ts";
+
+export type OperationKind =
+  | "open"
+  | "create"
+  | "read"
+  | "write"
+  | "truncate"
+  | "size"
+  | "sync"
+  | "stat"
+  | "list"
+  | "create directory"
+  | "rename"
+  | "remove"
+  | "remove directory"
+  | "sync directory"
+  | "lock";
+
+/** An operation that is about to be done. */
+export interface Operation {
+  /** 1 for the first. */
+  number: number;
+  kind: OperationKind;
+  path: string;
+  /** Of reads, writes; of a truncation the size. */
+  position?: number;
+  /** Of a write. */
+  bytes?: Uint8Array;
+  /** Of a rename. */
+  to?: string;
+}
+
+/** How an operation fails. */
+export interface Fault {
+  code: string;
+  /** So much of it (0–1) is done before: of a write, so many of its bytes; of any other, all of it from 1 on. */
+  done?: number;
+}
+
+/** Is shown each operation before it is done; what it gives makes it fail. May throw, and then nothing is done. */
+export type Judge = (operation: Operation) => Fault | null;
 
 export class FaultyFiles implements Files {
   /** Operations seen so far. */
@@ -12,7 +53,7 @@ export class FaultyFiles implements Files {
   private failUntil = -Infinity;
   private tornShare = 0;
 
-  constructor(private readonly inner: Files) {}
+  constructor(private readonly inner: Files, private readonly judge: Judge = () => null) {}
 
   /**
    * Fails the `nth` operation from now on (1 is the next) and `times` in all. Of a failing write, `tornShare` (0–1)
@@ -29,45 +70,58 @@ export class FaultyFiles implements Files {
     this.failUntil = -Infinity;
   }
 
-  private failsNow(): boolean {
-    this.operations++;
-    return this.operations >= this.failAt && this.operations <= this.failUntil;
+  /** Counts the operation. Throws when it is to fail, after as much of it as the fault says. */
+  private begin(
+    kind: OperationKind,
+    path: string,
+    detail: Pick<Operation, "position" | "bytes" | "to">,
+    perform: (done: number) => void,
+  ): void {
+    const number = ++this.operations;
+    const failing = number >= this.failAt && number <= this.failUntil;
+    const fault = failing
+      ? { code: "EIO", done: kind === "write" ? this.tornShare : 0 }
+      : this.judge({ number, kind, path, ...detail });
+    if (fault === null) return;
+    perform(fault.done ?? 0);
+    throw new IoError(kind, path, fault.code);
   }
 
-  private check(operation: string, path: string): void {
-    if (this.failsNow()) throw new IoError(operation, path, "EIO");
+  /** An operation that is done all at once. */
+  private whole<T>(
+    kind: OperationKind,
+    path: string,
+    work: () => T,
+    detail: Pick<Operation, "position" | "to"> = {},
+  ): T {
+    this.begin(kind, path, detail, (done) => {
+      if (done >= 1) work();
+    });
+    return work();
   }
 
   open(path: string, create: boolean): FileHandle {
-    this.check("open", path);
+    this.begin(create ? "create" : "open", path, {}, (done) => {
+      if (done >= 1) this.inner.open(path, create).close();
+    });
     const handle = this.inner.open(path, create);
     return {
-      readAt: (into, position) => {
-        this.check("read", path);
-        return handle.readAt(into, position);
-      },
+      readAt: (into, position) => this.whole("read", path, () => handle.readAt(into, position), { position }),
       writeAt: (bytes, position) => {
-        if (this.failsNow()) {
-          const kept = Math.floor(bytes.length * this.tornShare);
+        this.begin("write", path, { position, bytes }, (done) => {
+          const kept = Math.floor(bytes.length * done);
           if (kept > 0) handle.writeAt(bytes.subarray(0, kept), position);
-          throw new IoError("write", path, "EIO");
-        }
+        });
         handle.writeAt(bytes, position);
       },
-      truncate: (size) => {
-        this.check("truncate", path);
-        handle.truncate(size);
-      },
-      size: () => {
-        this.check("stat", path);
-        return handle.size();
-      },
+      truncate: (size) => this.whole("truncate", path, () => handle.truncate(size), { position: size }),
+      size: () => this.whole("size", path, () => handle.size()),
       sync: async () => {
-        this.check("sync", path);
+        this.begin("sync", path, {}, () => {});
         await handle.sync();
       },
       syncNow: () => {
-        this.check("sync", path);
+        this.begin("sync", path, {}, () => {});
         handle.syncNow();
       },
       // Closing frees the descriptor whatever it reports, so it is never made to fail.
@@ -76,39 +130,33 @@ export class FaultyFiles implements Files {
   }
 
   stat(path: string) {
-    this.check("stat", path);
-    return this.inner.stat(path);
+    return this.whole("stat", path, () => this.inner.stat(path));
   }
   list(path: string) {
-    this.check("list", path);
-    return this.inner.list(path);
+    return this.whole("list", path, () => this.inner.list(path));
   }
   makeDirectory(path: string): void {
-    this.check("create directory", path);
-    this.inner.makeDirectory(path);
+    this.whole("create directory", path, () => this.inner.makeDirectory(path));
   }
   rename(from: string, to: string): void {
-    this.check("rename", from);
-    this.inner.rename(from, to);
+    this.whole("rename", from, () => this.inner.rename(from, to), { to });
   }
   remove(path: string): void {
-    this.check("remove", path);
-    this.inner.remove(path);
+    this.whole("remove", path, () => this.inner.remove(path));
   }
   removeDirectory(path: string): void {
-    this.check("remove directory", path);
-    this.inner.removeDirectory(path);
+    this.whole("remove directory", path, () => this.inner.removeDirectory(path));
   }
   async syncDirectory(path: string): Promise<void> {
-    this.check("sync directory", path);
+    this.begin("sync directory", path, {}, () => {});
     await this.inner.syncDirectory(path);
   }
   syncDirectoryNow(path: string): void {
-    this.check("sync directory", path);
+    this.begin("sync directory", path, {}, () => {});
     this.inner.syncDirectoryNow(path);
   }
-  lock(path: string) {
-    this.check("lock", path);
+  lock(path: string): Unlock | null {
+    this.begin("lock", path, {}, () => {});
     return this.inner.lock(path);
   }
 }

@@ -116,14 +116,57 @@ Deno.test("MemoryFiles.crashed('killed') loses nothing, and a lock is free again
   assertEquals(after.lock("/.lock") === null, false);
 });
 
-Deno.test("MemoryFiles.crashed() by chance keeps a prefix of the writes, the last of them torn", () => {
-  for (let seed = 0; seed < 50; seed++) {
+Deno.test("MemoryFiles.crashed() by chance keeps of each sector what it once had, and of names the first changes", () => {
+  const outcomes = new Set<string>();
+  for (let seed = 0; seed < 200; seed++) {
     const files = new MemoryFiles();
     const handle = files.open("/f", true);
-    for (const part of ["aa", "bb", "cc"]) handle.writeAt(text(part), handle.size());
-    const content = readText(files.crashed(random(seed)), "/f")!;
-    assertEquals("aabbcc".startsWith(content), true);
+    for (const part of ["a", "b", "c"]) handle.writeAt(text(part.repeat(100)), handle.size());
+    files.open("/g", true).close();
+    const after = files.crashed(random(seed));
+    const content = readText(after, "/f");
+    if (content === null) {
+      assertEquals(after.stat("/g"), null);
+      continue;
+    }
+    for (let i = 0; i < content.length; i++) {
+      assertEquals(["\0", "abc"[Math.floor(i / 100)]].includes(content[i]), true, content);
+    }
+    if (content === "") outcomes.add("nothing");
+    else if (/^a{100}b{100}c{100}$/.test(content)) outcomes.add("all");
+    else outcomes.add(content.includes("\0") ? "holes" : "a prefix");
   }
+  assertEquals([...outcomes].sort(), ["a prefix", "all", "holes", "nothing"]);
+});
+
+Deno.test("MemoryFiles.failSync() leaves writes that no later sync brings to the device", async () => {
+  for (const evicted of [false, true]) {
+    const files = new MemoryFiles();
+    const handle = files.open("/f", true);
+    files.syncDirectoryNow("/");
+    handle.writeAt(text("old"), 0);
+    await handle.sync();
+    handle.writeAt(text("new"), 3);
+    files.failSync("/f", () => 0, evicted);
+    assertEquals(readText(files, "/f"), evicted ? "old" : "oldnew");
+    await handle.sync();
+    assertEquals(readText(files.crashed("power"), "/f"), "old");
+    handle.writeAt(text("new"), 3);
+    await handle.sync();
+    assertEquals(readText(files.crashed("power"), "/f"), "oldnew");
+  }
+});
+
+Deno.test("MemoryFiles.crashed('killed') leaves unsynced what was unsynced", () => {
+  const files = new MemoryFiles();
+  replaceFile(files, "/f", "content", false);
+  const after = files.crashed("killed");
+  assertEquals(readText(after, "/f"), "content");
+  assertEquals(after.crashed("power").list("/"), []);
+  after.open("/f", false).syncNow();
+  after.syncDirectoryNow("/");
+  assertEquals(readText(after.crashed("power"), "/f"), "content");
+  assertEquals(files.crashed("power").list("/"), []);
 });
 
 Deno.test("FaultyFiles.fail() fails the nth operation and tears a write", async () => {
@@ -138,4 +181,19 @@ Deno.test("FaultyFiles.fail() fails the nth operation and tears a write", async 
   assertThrows(() => handle.size(), IoError);
   files.heal();
   assertEquals(handle.size(), 6);
+});
+
+Deno.test("FaultyFiles shows each operation to its judge, and does of it what the fault says", () => {
+  const seen: string[] = [];
+  const files = new FaultyFiles(new MemoryFiles(), ({ number, kind, path }) => {
+    seen.push(`${number} ${kind} ${path}`);
+    return number === 2 ? { code: "ENOSPC", done: 0.5 } : number === 3 ? { code: "EIO", done: 1 } : null;
+  });
+  const handle = files.open("/f", true);
+  const error = assertThrows(() => handle.writeAt(text("abcd"), 0), IoError);
+  assertEquals([error.code, error.operation], ["ENOSPC", "write"]);
+  assertThrows(() => files.rename("/f", "/g"), IoError);
+  assertEquals(files.list("/").map(({ name }) => name), ["g"]);
+  assertEquals(handle.size(), 2);
+  assertEquals(seen, ["1 create /f", "2 write /f", "3 rename /f", "4 list /", "5 size /f"]);
 });

@@ -25,6 +25,7 @@ export type Verb =
   | "describe"
   | "delete"
   | "produce"
+  | "pump"
   | "consume"
   | "member"
   | "committed"
@@ -103,13 +104,23 @@ export class Adapters {
     return running.lines;
   }
 
-  /** Starts a verb and leaves it running; `onLine` is called for every line as it comes. */
-  spawn(client: Client, verb: Verb, flags: Flags, onLine: (line: Line) => void = () => {}): Running {
+  /**
+   * Starts a verb and leaves it running; `onLine` is called for every line as it comes. The last `keptLines` of them
+   * are kept.
+   */
+  spawn(
+    client: Client,
+    verb: Verb,
+    flags: Flags,
+    onLine: (line: Line) => void = () => {},
+    keptLines = Infinity,
+  ): Running {
     const number = String(++this.#sequence).padStart(4, "0");
     const running = new Running(
       [...client.command, verb, "--bootstrap", this.bootstrap, ...toArgs(flags)],
       this.root,
       onLine,
+      keptLines,
     );
     const log = join(this.logDir, `${number}-${client.id}-${verb}.log`);
     this.#running.set(
@@ -143,7 +154,12 @@ export class Running {
   #stdin: WritableStreamDefaultWriter<Uint8Array>;
   #malformed: string | null = null;
 
-  constructor(command: string[], cwd: string, private onLine: (line: Line) => void) {
+  constructor(
+    command: string[],
+    cwd: string,
+    private onLine: (line: Line) => void,
+    private keptLines = Infinity,
+  ) {
     const [program, ...args] = command;
     this.title = command.join(" ");
     this.child = new Deno.Command(program, { args, cwd, stdin: "piped", stdout: "piped", stderr: "piped" })
@@ -203,6 +219,8 @@ export class Running {
       return;
     }
     this.lines.push(line);
+    // in one go, since each removal moves what is left
+    if (this.lines.length > 2 * this.keptLines) this.lines.splice(0, this.lines.length - this.keptLines);
     this.onLine(line);
   }
 

@@ -215,12 +215,28 @@ export async function commit(
   return topics[0].partitions.find((p) => p.errorCode !== ErrorCode.NONE)?.errorCode ?? ErrorCode.NONE;
 }
 
-/** The group's committed offsets by partition; -1 where there is none. Throws when metadata and offset disagree. */
-export async function committed(
+/** The group's committed offsets by partition; -1 where there is none. Throws when {@link commit} did not write them. */
+export function committed(
   client: Client,
   groupId: string,
   topic: string,
   partitions: readonly number[],
+): Promise<Map<number, number>> {
+  return committedBy(client, groupId, topic, partitions, ({ committedOffset, metadata }) => {
+    const offset = Number(committedOffset);
+    if (offset >= 0 && metadata !== `at ${offset}`) {
+      throw new Error(`OffsetFetch of ${groupId}: offset ${offset} came with metadata "${metadata}"`);
+    }
+  });
+}
+
+/** The group's committed offsets by partition, whoever wrote them; -1 where there is none. */
+export async function committedBy(
+  client: Client,
+  groupId: string,
+  topic: string,
+  partitions: readonly number[],
+  check: (found: { committedOffset: bigint; metadata: string | null }) => void = () => {},
 ): Promise<Map<number, number>> {
   const { groups: [group] } = await client.send(offsetFetch, 8, {
     groupId: "",
@@ -230,10 +246,7 @@ export async function committed(
   must(`OffsetFetch of ${groupId}`, group.errorCode);
   return new Map(group.topics[0].partitions.map((p) => {
     must(`OffsetFetch of ${groupId} at ${p.partitionIndex}`, p.errorCode);
-    const offset = Number(p.committedOffset);
-    if (offset >= 0 && p.metadata !== `at ${offset}`) {
-      throw new Error(`OffsetFetch of ${groupId}: offset ${offset} came with metadata "${p.metadata}"`);
-    }
-    return [p.partitionIndex, offset];
+    check(p);
+    return [p.partitionIndex, Number(p.committedOffset)];
   }));
 }

@@ -73,6 +73,7 @@ public final class ClientAdapter {
             case "produce" -> produce();
             case "consume" -> consume();
             case "member" -> member();
+            case "pump" -> new Pump(flags, properties()).run();
             default -> {
                 try (Admin admin = Admin.create(properties())) {
                     administer(verb, admin);
@@ -202,13 +203,13 @@ public final class ClientAdapter {
         ConsumerRecords<String, String> records = consumer.poll(POLL);
         if (records.isEmpty()) return;
         for (ConsumerRecord<String, String> r : records) {
-            OUT.println("{\"event\":\"record\",\"partition\":" + r.partition() + ",\"offset\":" + r.offset()
+            OUT.println("{\"event\":\"record\",\"at\":" + now() + ",\"partition\":" + r.partition() + ",\"offset\":" + r.offset()
                 + ",\"value\":" + quoted(r.value()) + "}");
         }
         OUT.flush();
         try {
             consumer.commitSync();
-            emit("{\"event\":\"committed\"}");
+            emit("{\"event\":\"committed\",\"at\":" + now() + "}");
         } catch (RebalanceInProgressException | CommitFailedException e) {
             System.err.println("commit: " + e); // the next commit takes along what is still owned then
         }
@@ -245,7 +246,12 @@ public final class ClientAdapter {
         }
     }
 
-    private static void untilStandardInputCloses() {
+    /** Milliseconds by a clock that all processes of the machine share, to order what several of them saw. */
+    private static double now() {
+        return System.nanoTime() / 1e6;
+    }
+
+    static void untilStandardInputCloses() {
         try {
             while (System.in.read() >= 0) { /* what it says is of no interest */ }
         } catch (java.io.IOException closed) {
@@ -274,7 +280,7 @@ public final class ClientAdapter {
         return value == null ? "null" : '"' + value.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }
 
-    private static void emit(String json) {
+    static synchronized void emit(String json) {
         OUT.println(json);
         OUT.flush();
     }

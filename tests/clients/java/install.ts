@@ -42,7 +42,8 @@ export async function install(): Promise<void> {
   const here = join(root, "tests/clients/java");
   const java = await javaVersion();
   const pom = await Deno.readTextFile(join(here, "clients-pom.xml"));
-  const source = await Deno.readTextFile(join(here, "ClientAdapter.java"));
+  const sources = ["ClientAdapter.java", "Pump.java"].map((name) => join(here, name));
+  const source = (await Promise.all(sources.map((path) => Deno.readTextFile(path)))).join("\0");
   for (const [release, version] of Object.entries(releases)) {
     const dir = join(root, cacheDir, release);
     await once(
@@ -65,7 +66,7 @@ export async function install(): Promise<void> {
           join(dir, "lib/*"),
           "-d",
           classes,
-          join(here, "ClientAdapter.java"),
+          ...sources,
         ]);
       },
     );

@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import threading
+import time
 import traceback
 
 UNSUPPORTED_EXIT = 64
@@ -22,6 +23,11 @@ def emit(**line):
     """Writes one JSON line and flushes it."""
     sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
     sys.stdout.flush()
+
+
+def now():
+    """Milliseconds by a clock that all processes of the machine share, to order what several of them saw."""
+    return time.monotonic() * 1000
 
 
 def text(raw):
@@ -71,6 +77,11 @@ def parse():
     parser.add_argument("--instance-id")
     parser.add_argument("--group-protocol", default="classic")
     parser.add_argument("--group-type")
+    parser.add_argument("--producer")
+    parser.add_argument("--acks", default="all")
+    parser.add_argument("--in-flight", type=int)
+    parser.add_argument("--rate", type=int)
+    parser.add_argument("--seed", type=int)
     args = parser.parse_args()
     args.idempotent = args.idempotent == "true"
     return args

@@ -1,5 +1,6 @@
 """Adapter for confluent-kafka (librdkafka). Also the reference client that helps out clients without admin."""
 
+import random
 import sys
 import time
 
@@ -15,7 +16,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from adapter import emit, from_timestamp_ms, main, messages, on_stdin_closed, text
+from adapter import emit, from_timestamp_ms, main, messages, now, on_stdin_closed, text
 
 ADMIN_TIMEOUT_S = 20
 
@@ -87,6 +88,89 @@ def produce(args):
     emit(acked=acked)
 
 
+class Pump:
+    """Sends numbered records at a steady rate for as long as it may, and tells of each what became of it."""
+
+    # Records under way at once; with more, a broker that is away would only be told more lines later.
+    WINDOW = 2000
+    BATCHES = (1, 1, 2, 5, 20, 60)
+
+    def __init__(self, args):
+        self.args = args
+        self.random = random.Random(args.seed)
+        self.next = [0] * args.partitions
+        self.under_way = 0
+        # by partition: the acknowledged records that follow each other and are not told yet, [first, count, offset]
+        self.acked = {}
+        self.running = True
+        config = {
+            "bootstrap.servers": args.bootstrap,
+            "compression.type": args.codec,
+            "enable.idempotence": args.idempotent,
+            "acks": args.acks,
+            "linger.ms": 5,
+            "queue.buffering.max.messages": 2 * self.WINDOW,
+        }
+        if args.in_flight is not None:
+            config["max.in.flight.requests.per.connection"] = args.in_flight
+        self.producer = Producer(config)
+
+    def run(self):
+        on_stdin_closed(self.stop)
+        began, sent = time.monotonic(), 0
+        while self.running:
+            # What an absence of the broker held up is not made up for afterwards.
+            began = max(began, time.monotonic() - 1 - sent / self.args.rate)
+            while self.under_way < self.WINDOW and sent < (time.monotonic() - began) * self.args.rate:
+                sent += self.send()
+            self.producer.poll(0.005)
+            self.tell_acked()
+        left = self.producer.flush(self.args.timeout_ms / 1000)
+        self.tell_acked()
+        emit(event="flushed", left=left)
+
+    def stop(self):
+        self.running = False
+
+    def send(self):
+        partition = self.random.randrange(self.args.partitions)
+        count = self.random.choice(self.BATCHES)
+        first = self.next[partition]
+        self.next[partition] += count
+        self.under_way += count
+        emit(event="sending", partition=partition, first=first, count=count)
+        for number in range(first, first + count):
+            value = f"{self.args.producer} {number} {'.' * self.random.randrange(100)}"
+            self.producer.produce(self.args.topic, value, partition=partition, on_delivery=self.delivered)
+        return count
+
+    def delivered(self, error, message):
+        self.under_way -= 1
+        number, partition = int(message.value().split()[1]), message.partition()
+        if error:
+            emit(event="failed", partition=partition, first=number, count=1, error=str(error))
+            return
+        run = self.acked.get(partition)
+        if run and number == run[0] + run[1] and message.offset() == run[2] + run[1]:
+            run[1] += 1
+            return
+        self.tell(partition)
+        self.acked[partition] = [number, 1, message.offset()]
+
+    def tell(self, partition):
+        run = self.acked.pop(partition, None)
+        if run:
+            emit(event="acked", partition=partition, first=run[0], count=run[1], offset=run[2])
+
+    def tell_acked(self):
+        for partition in list(self.acked):
+            self.tell(partition)
+
+
+def pump(args):
+    Pump(args).run()
+
+
 def consume(args):
     consumer = Consumer({"bootstrap.servers": args.bootstrap, "group.id": "unused", "enable.auto.commit": False})
     partitions = range(partition_count(consumer, args.topic))
@@ -156,7 +240,7 @@ def member(args):
             # errors here are events (broker down, reconnecting); librdkafka goes on by itself
             if not message.error():
                 records.append(message)
-                emit(event="record", partition=message.partition(), offset=message.offset(),
+                emit(event="record", at=now(), partition=message.partition(), offset=message.offset(),
                      value=text(message.value()))
         if records:
             commit(consumer, records)
@@ -171,7 +255,7 @@ def commit(consumer, records):
     except KafkaException as error:
         print(f"commit failed: {error}", file=sys.stderr)
     else:
-        emit(event="committed")
+        emit(event="committed", at=now())
 
 
 def committed(args, admin):
@@ -207,6 +291,7 @@ main({
     "describe": with_admin(describe),
     "delete": with_admin(delete),
     "produce": produce,
+    "pump": pump,
     "consume": consume,
     "member": member,
     "committed": with_admin(committed),

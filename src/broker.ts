@@ -22,6 +22,7 @@ import type { GroupsConfig } from "./coordinators/groups/types.ts";
 import { systemTimers } from "./coordinators/shard.ts";
 import { registry } from "./handlers/all.ts";
 import type { Services } from "./handlers/context.ts";
+import { collectGarbage, IdleMemory } from "./observe/idle_memory.ts";
 import { type Logger, WarningLimiter } from "./observe/logging.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { FetchSessions } from "./replication/fetch_sessions.ts";
@@ -176,11 +177,17 @@ async function start(
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
   };
-  server.start(new RequestDispatcher(registry, services, server.metrics));
+  const dispatcher = new RequestDispatcher(registry, services, server.metrics);
+  server.start(dispatcher);
 
+  const idleMemory = new IdleMemory(() => server.metrics.requests, () => {
+    dispatcher.freeBuffers();
+    collectGarbage();
+  });
   const upkeep = every(UPKEEP_EVERY_MS, async () => {
     await host.retry();
     await logs.tick();
+    idleMemory.tick();
   }, warn);
   return {
     clusterId: cluster.image.clusterId,

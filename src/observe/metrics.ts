@@ -64,6 +64,11 @@ export class Metrics {
     return this.#apis[apiKey] ??= new ApiCounters();
   }
 
+  /** Requests answered, of all APIs together. */
+  get requests(): number {
+    return this.#apis.reduce((sum, api) => sum + (api?.requests ?? 0), this.#otherApis.requests);
+  }
+
   /** Everything that was counted, APIs by key; APIs that nobody asked for are left out. */
   snapshot(): MetricsSnapshot {
     const apis: ApiSnapshot[] = [];

@@ -43,6 +43,12 @@ export class BufferPool {
     (this.free[index] ??= []).push(buffer);
   }
 
+  /** Lets go of every free buffer. */
+  clear(): void {
+    this.free.length = 0;
+    this.freeBytes = 0;
+  }
+
   private classOf(bytes: number): number {
     let index = 0;
     while (POOLED_FROM_BYTES * 2 ** index + SLACK_BYTES < bytes) index++;

@@ -27,6 +27,11 @@ export class RequestDispatcher implements Dispatcher {
     private readonly metrics: Metrics,
   ) {}
 
+  /** Lets go of the buffers that are kept for the next requests. */
+  freeBuffers(): void {
+    this.buffers.clear();
+  }
+
   handle(frame: Uint8Array, peer: Peer): Dispatched {
     if (frame.length < 8) {
       throw new MalformedFrame(`request of ${frame.length} bytes has no room for its header`);

@@ -1,0 +1,10 @@
+/** What a broker among hostile clients promises, in numbers; docs/limits.md tells the same. */
+
+/**
+ * Resident memory: the requests in flight, their answers and the heap that both cause. With default settings, whose
+ * `queued.max.request.bytes` is 256 MiB.
+ */
+export const MAX_RSS_MIB = 768;
+
+/** A round of the neighbour's, three or five requests, on a machine that is busy with the attack. */
+export const MAX_NEIGHBOUR_MS = 5000;

@@ -9,6 +9,7 @@ import { Adapters, type Client } from "../tests/clients/adapter.ts";
 import { brokerFromEnv } from "../tests/clients/broker.ts";
 import { clients, reference } from "../tests/clients/clients.ts";
 import { crossSteps, runCross } from "../tests/clients/cross.ts";
+import { durability, runDurability } from "../tests/clients/durability.ts";
 import { root } from "../tests/clients/install.ts";
 import { runTools } from "../tests/clients/java_tools.ts";
 import { Report } from "../tests/clients/report.ts";
@@ -21,7 +22,7 @@ Deno.exit(await main(Deno.args));
 
 /** Runs the clients named in `names`, or all; gives the exit code. */
 async function main(names: string[]): Promise<number> {
-  const known = [...clients.map((client) => client.id), javaTools];
+  const known = [...clients.map((client) => client.id), javaTools, durability];
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`no client ${unknown.join(", ")}; there are ${known.join(", ")}`);
@@ -35,7 +36,9 @@ async function main(names: string[]): Promise<number> {
 
   const logDir = join(root, ".cache/clients/logs");
   await Deno.mkdir(logDir, { recursive: true });
-  for await (const old of Deno.readDir(logDir)) await Deno.remove(join(logDir, old.name));
+  for await (const old of Deno.readDir(logDir)) {
+    await Deno.remove(join(logDir, old.name), { recursive: true });
+  }
   const dataDir = await Deno.makeTempDir({ prefix: "trackway-clients-" });
   const broker = brokerFromEnv({ root, dataDir, logFile: join(logDir, "broker.log") });
   const adapters = new Adapters(root, broker.bootstrap, logDir);
@@ -65,6 +68,9 @@ async function main(names: string[]): Promise<number> {
     await broker.stop("SIGTERM");
     await Deno.remove(dataDir, { recursive: true });
   }
+  if (names.length === 0 || names.includes(durability)) {
+    await runDurability({ librdkafka: reference, java: await kafkasOwn() }, logDir, report);
+  }
   console.log(report.summary([...steps, ...crossSteps]));
   const { passed, failed } = report.counts();
   console.log(`\ntook ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
@@ -85,6 +91,18 @@ async function install(chosen: Client[], report: Report): Promise<Client[]> {
     }
   }
   return ready;
+}
+
+/** Kafka's own client, for those who want it beside others; null where it cannot be installed, which is reported elsewhere. */
+async function kafkasOwn(): Promise<Client | null> {
+  const client = clients.find(({ id }) => id === "java-4.4")!;
+  try {
+    await client.install();
+    return client;
+  } catch (error) {
+    console.log(`without Java's client: ${(error as Error).message}`);
+    return null;
+  }
 }
 
 /** Kafka's command-line tools: a row of their own, as their steps are others. */

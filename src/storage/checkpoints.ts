@@ -19,42 +19,56 @@ export class CorruptCheckpoint extends Error {
   override name = "CorruptCheckpoint";
 }
 
-/** Lines of a checkpoint after the version and the count. An empty file, as Kafka first makes it, has none. */
-function parseEntries(text: string, path: string): string[] {
+/**
+ * The fields of each entry, after the version and the count. An empty file, as Kafka first makes it, has none. Every
+ * line has to be what a writer writes: these files have no checksum, and what is only half understood would be believed.
+ */
+function parseEntries(text: string, path: string, fields: number): { fields: string[]; line: string }[] {
   if (text === "") return [];
   const lines = text.split("\n");
-  if (lines[0].trim() !== "0") {
-    throw new CorruptCheckpoint(`Cannot read ${path}: version is "${lines[0]}", expected 0`);
-  }
+  if (lines[0].trim() !== "0") throw corrupt(path, `version is ${quoted(lines[0])}, expected 0`);
   const count = /^\d+$/.test(lines[1] ?? "") ? Number(lines[1]) : -1;
   const entries = lines.slice(2).filter((line) => line.trim() !== "");
   if (entries.length !== count) {
-    throw new CorruptCheckpoint(`Cannot read ${path}: ${entries.length} entries, expected "${lines[1]}"`);
+    throw corrupt(path, `${entries.length} entries, expected ${quoted(lines[1] ?? "")}`);
   }
-  return entries;
+  return entries.map((line) => {
+    const found = line.trimEnd().split(" ");
+    if (found.length !== fields) throw corrupt(path, quoted(line));
+    return { fields: found, line };
+  });
 }
+
+function corrupt(path: string, problem: string): CorruptCheckpoint {
+  return new CorruptCheckpoint(`Cannot read ${path}: ${problem}`);
+}
+
+/** A line that may hold anything, so that it can be shown. */
+function quoted(line: string): string {
+  return JSON.stringify(line.length > MAX_QUOTED ? `${line.slice(0, MAX_QUOTED)}…` : line);
+}
+
+const MAX_QUOTED = 100;
 
 function formatEntries(entries: string[]): string {
   return `0\n${entries.length}\n${entries.map((entry) => entry + "\n").join("")}`;
 }
 
-function parseNumber(text: string | undefined, path: string, line: string): number {
+function parseNumber(text: string, path: string, line: string): number {
   const value = Number(text);
-  if (text === undefined || !/^-?\d+$/.test(text) || !Number.isSafeInteger(value)) {
-    throw new CorruptCheckpoint(`Cannot read ${path}: "${line}"`);
-  }
+  if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(value)) throw corrupt(path, quoted(line));
   return value;
 }
 
 /** Offsets by partition directory name (`topic-0`). A missing file holds none. */
 export function readOffsets(files: Files, path: string): Map<string, number> {
   const offsets = new Map<string, number>();
-  for (const line of parseEntries(readText(files, path) ?? "", path)) {
-    const [topic, partition, offset] = line.split(" ");
-    offsets.set(
-      partitionDirectory(topic, parseNumber(partition, path, line)),
-      parseNumber(offset, path, line),
-    );
+  for (
+    const { fields: [topic, partition, offset], line } of parseEntries(readText(files, path) ?? "", path, 3)
+  ) {
+    const name = partitionDirectory(topic, parseNumber(partition, path, line));
+    if (offsets.has(name)) throw corrupt(path, `${name} is in it twice`);
+    offsets.set(name, parseNumber(offset, path, line));
   }
   return offsets;
 }
@@ -78,8 +92,7 @@ export interface EpochEntry {
 }
 
 export function readEpochs(files: Files, path: string): EpochEntry[] {
-  return parseEntries(readText(files, path) ?? "", path).map((line) => {
-    const [epoch, startOffset] = line.split(" ");
+  return parseEntries(readText(files, path) ?? "", path, 2).map(({ fields: [epoch, startOffset], line }) => {
     return { epoch: parseNumber(epoch, path, line), startOffset: parseNumber(startOffset, path, line) };
   });
 }

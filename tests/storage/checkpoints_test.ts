@@ -37,6 +37,8 @@ for (
     ["a line cut short", "0\n1\nt 0\n"],
     ["no number", "0\n1\nt 0 x\n"],
     ["no count", "0\n"],
+    ["a digit that became a space", "0\n1\nt 0 1 0\n"],
+    ["a name that became another's", "0\n2\nt 0 1\nt 0 7\n"],
   ]
 ) {
   Deno.test(`readOffsets() refuses ${what}`, () => {

@@ -88,9 +88,16 @@ export type Visit = (bytes: Uint8Array, at: number, size: number, position: numb
 
 /**
  * Visits the batches of `file` from `from` (where one must begin) to `to`. Gives the position after the last batch
- * for which `visit` returned true: `to`, unless it stopped or the bytes there are not a whole batch. Throws `IoError`.
+ * for which `visit` returned true: `to`, unless it stopped or the bytes there are not a whole batch, or one that claims
+ * more than `maxBatchBytes`, for which no memory is taken then. Throws `IoError`.
  */
-export function scanBatches(file: PooledFile, from: number, to: number, visit: Visit): number {
+export function scanBatches(
+  file: PooledFile,
+  from: number,
+  to: number,
+  visit: Visit,
+  maxBatchBytes = Infinity,
+): number {
   let chunk = new Uint8Array(Math.min(FIRST_CHUNK_BYTES, to - from));
   let position = from;
   while (position < to) {
@@ -112,6 +119,7 @@ export function scanBatches(file: PooledFile, from: number, to: number, visit: V
     }
     // Not one whole batch in the chunk: a larger one, if the file can hold it, else damage or a torn end.
     if (held < wanted || size === 0 || size > to - position || size <= chunk.length) return position;
+    if (size > maxBatchBytes) return position;
     chunk = new Uint8Array(size);
   }
   return position;

@@ -66,12 +66,25 @@ function writeEntry(
   writeInt64(bytes, at + 38, entry.currentTxnFirstOffset);
 }
 
+/** Why the bytes are no snapshot, or a damaged one, and where in them that shows; null for a good one. */
+export function snapshotProblem(bytes: Uint8Array): { position: number; problem: string } | null {
+  if (bytes.length < HEADER_BYTES) {
+    return { position: bytes.length, problem: `it has ${bytes.length} bytes, less than its header` };
+  }
+  const version = readInt16(bytes, 0);
+  if (version !== VERSION) return { position: 0, problem: `version is ${version}, expected ${VERSION}` };
+  const count = readInt32(bytes, COUNT_AT);
+  if (bytes.length !== HEADER_BYTES + count * ENTRY_BYTES) {
+    return { position: COUNT_AT, problem: `it claims ${count} entries and has ${bytes.length} bytes` };
+  }
+  const claimed = readUint32(bytes, CRC_AT);
+  const crc = crc32c(bytes, COUNT_AT, bytes.length);
+  return crc === claimed ? null : { position: CRC_AT, problem: `CRC is ${claimed}, computed ${crc}` };
+}
+
 /** Null when the bytes are no snapshot, or a damaged one: an older snapshot or the log itself has to serve. */
 export function readProducerSnapshot(bytes: Uint8Array, now: number): ProducerState | null {
-  if (bytes.length < HEADER_BYTES || readInt16(bytes, 0) !== VERSION) return null;
-  const count = readInt32(bytes, COUNT_AT);
-  if (bytes.length !== HEADER_BYTES + count * ENTRY_BYTES) return null;
-  if (crc32c(bytes, COUNT_AT, bytes.length) !== readUint32(bytes, CRC_AT)) return null;
+  if (snapshotProblem(bytes) !== null) return null;
   const state = new ProducerState();
   for (let at = HEADER_BYTES; at < bytes.length; at += ENTRY_BYTES) state.restore(readEntry(bytes, at, now));
   return state;

@@ -1,24 +1,60 @@
-/** When the active segment has had enough, by Kafka's rules. */
+/** Which segment an append goes into: when the active one has had enough, by Kafka's rules, and how a log goes on then. */
 
+import { IoError } from "./files.ts";
 import type { LogConfig } from "./log_config.ts";
+import { flushNow, writeSnapshot } from "./log_durability.ts";
+import type { LogState } from "./log_state.ts";
 import type { Segment } from "./segment.ts";
 
 /** What is to be appended. */
 export interface Incoming {
   bytes: number;
+  baseOffset: number;
   lastOffset: number;
   maxTimestamp: number;
+}
+
+/** The active segment, rolled first if it is full, too old, or cannot hold the offset. Throws `IoError`. */
+export function segmentFor(log: LogState, incoming: Incoming, now: number): Segment {
+  const { segments } = log;
+  const { baseOffset } = incoming;
+  if (log.tailDirty && !log.cleanTail()) {
+    throw new IoError("truncate", segments.place.path, "a failed append could not be cut off");
+  }
+  const { active } = segments;
+  if (active === undefined) return segments.add(baseOffset, now);
+  if (active.size === 0) {
+    if (active.canHold(incoming.lastOffset)) return active;
+    // A follower that starts far behind its leader's oldest record: an empty segment is in the way.
+    segments.removeLast();
+    log.reader.forget();
+    return segments.add(baseOffset, now);
+  }
+  return needsRoll(active, log.config, incoming, now) ? roll(log, active, baseOffset, now) : active;
 }
 
 /**
  * Whether `active`, which has records, must make room for a new segment: it is full, an index is, the offset does not
  * fit into an index, or its first record is older than `segment.ms`. May read the segment's first header: `IoError`.
  */
-export function needsRoll(active: Segment, config: LogConfig, incoming: Incoming, now: number): boolean {
+function needsRoll(active: Segment, config: LogConfig, incoming: Incoming, now: number): boolean {
   const { segmentBytes, segmentIndexBytes, segmentMs } = config;
   return active.size > segmentBytes - incoming.bytes || active.offsets.isFull(segmentIndexBytes) ||
     active.times.isFull(segmentIndexBytes) || !active.canHold(incoming.lastOffset) ||
     active.filledForMs(incoming.maxTimestamp, now) > segmentMs - jitterMs(active, config);
+}
+
+/** Ends the segment `closed`, the active one, and goes on in a new one from `baseOffset` on. Throws `IoError`. */
+export function roll(log: LogState, closed: Segment, baseOffset: number, now: number): Segment {
+  const segment = log.segments.add(baseOffset, now);
+  // Neither is needed: the next flush writes the indexes, and recovery reads further back without a snapshot.
+  log.attempt("finish a segment of", () => {
+    closed.finishIndexes();
+    writeSnapshot(log);
+  });
+  closed.unsynced = true; // its indexes, at least
+  flushNow(log);
+  return segment;
 }
 
 // Spread out by place instead of chance, so that a run can be repeated.

@@ -1,0 +1,77 @@
+/**
+ * What a log does so that nothing is lost and little has to be read again: flushes, producer snapshots, an orderly
+ * close. The recovery point moves here and nowhere else; how one sync serves many who wait is in `log_flusher.ts`.
+ */
+
+import type { LogState } from "./log_state.ts";
+
+/** Whether a restart after a crash would have to read something. */
+export function hasUnflushed(log: LogState): boolean {
+  return log.unopened === null && log.flushedOffset < log.endOffset;
+}
+
+/** Rejects with `IoError`: the recovery point stays then. */
+export function flush(log: LogState): Promise<void> {
+  return log.unopened === null ? log.flusher.flush() : Promise.resolve();
+}
+
+/** Flushes, and notes the time for `flush.ms`. Failures are reported, and the promise resolves. */
+export function flushNow(log: LogState): Promise<void> {
+  log.lastFlushMs = log.clock.monotonic();
+  return flush(log).catch((error) => log.report("flush", error));
+}
+
+/** Writes the producers as they are at the log's end, unless that was done. Throws `IoError`. */
+export function writeSnapshot(log: LogState): void {
+  if (log.snapshotOffset === log.endOffset) return;
+  log.segments.snapshots.write(log.endOffset, log.producers, log.segments.baseOffsets);
+  log.snapshotOffset = log.endOffset;
+  log.segments.directoryUnsynced = true;
+}
+
+/** Flushes and writes a producer snapshot, so that a crash has to read no further back than here. */
+export function shortenRecovery(log: LogState): Promise<void> {
+  if (log.unopened !== null) return Promise.resolve();
+  log.attempt("write a producer snapshot of", () => writeSnapshot(log));
+  return flushNow(log);
+}
+
+/** Bytes after the recovery point, about. */
+export function unflushedBytes(log: LogState): number {
+  if (!hasUnflushed(log)) return 0;
+  const { segments, flushedOffset } = log;
+  const first = segments.indexFor(flushedOffset);
+  let bytes = 0;
+  for (const segment of segments.list.slice(first)) bytes += segment.size;
+  log.attempt("read an index of", () => {
+    bytes -= segments.list[first].positionBefore(flushedOffset);
+  });
+  return bytes;
+}
+
+/** Brings everything to the device and lets go of the files. True when the log is whole on disk. */
+export async function close(log: LogState): Promise<boolean> {
+  const { segments } = log;
+  try {
+    if (log.unopened !== null) return log.unopened.how === "closed";
+    if (log.tailDirty && !log.cleanTail()) return false;
+    const { active } = segments;
+    active?.finishIndexes();
+    active?.trimIndexes();
+    if (log.endOffset > 0 && log.snapshotOffset !== log.endOffset) {
+      writeSnapshot(log);
+      await segments.snapshots.syncLatest();
+    }
+    await log.flusher.flush();
+    await active?.offsets.sync();
+    await active?.times.sync();
+    return true;
+  } catch (error) {
+    log.report("close", error);
+    return false;
+  } finally {
+    segments.closeAll();
+    log.offline ??= `The log of ${log.name} was closed`;
+    log.unopened ??= { listed: true, how: "closed", closedAt: null };
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * What may be asked of a log, none of which changes it: batches from an offset on, offsets by time, and what it knows
+ * of epochs and producers. Bounds are judged here; finding the place in the segments is `log_reader.ts`.
+ */
+
+import { ErrorCode } from "../codec/errors.ts";
+import { isReady, needReady } from "./log_readiness.ts";
+import type { LogState } from "./log_state.ts";
+import type { ProducerEntry } from "./producer_state.ts";
+import type { ReadLimits } from "./read.ts";
+import type { TimestampedOffset } from "./time_lookup.ts";
+
+export interface ReadResult {
+  errorCode: number;
+  /** Whole batches. The first may begin before the offset asked for. */
+  bytes: Uint8Array;
+  /** Where the next read goes on. */
+  nextOffset: number;
+}
+
+const nothing = new Uint8Array(0);
+
+/** Whole batches from the one that holds `fetchOffset` on. OFFSET_OUT_OF_RANGE before the start or past the end. */
+export function read(log: LogState, fetchOffset: number, limits: ReadLimits): ReadResult {
+  const empty = (errorCode: number) => ({ errorCode, bytes: nothing, nextOffset: fetchOffset });
+  if (log.unopened !== null && !isReady(log)) return empty(ErrorCode.KAFKA_STORAGE_ERROR);
+  if (fetchOffset < log.startOffset || fetchOffset > log.endOffset) {
+    return empty(ErrorCode.OFFSET_OUT_OF_RANGE);
+  }
+  if (fetchOffset === log.endOffset) {
+    const { active } = log.segments;
+    if (active !== undefined) log.reader.remember(fetchOffset, active, active.size);
+    return empty(ErrorCode.NONE);
+  }
+  const wantsNothing = limits.maxBytes <= 0 && !limits.minOneMessage;
+  if (fetchOffset >= limits.maxOffset || wantsNothing) return empty(ErrorCode.NONE);
+  try {
+    const { bytes, nextOffset } = log.reader.read(fetchOffset, limits, log.config.indexIntervalBytes);
+    return { errorCode: ErrorCode.NONE, bytes, nextOffset };
+  } catch (error) {
+    log.report("read", error);
+    return empty(ErrorCode.KAFKA_STORAGE_ERROR);
+  }
+}
+
+/** The first record from `timestamp` on, if it lies below `maxOffset`. Throws `IoError`. */
+export function offsetForTime(log: LogState, timestamp: number, maxOffset: number): TimestampedOffset | null {
+  needReady(log);
+  const found = log.reader.offsetForTime(timestamp, log.startOffset, log.config.indexIntervalBytes);
+  return found !== null && found.offset < maxOffset ? found : null;
+}
+
+/** The first record that has the largest timestamp of all, if it lies below `maxOffset`. Throws `IoError`. */
+export function offsetOfMaxTimestamp(log: LogState, maxOffset: number): TimestampedOffset | null {
+  needReady(log);
+  const found = log.reader.offsetOfMaxTimestamp(log.config.indexIntervalBytes);
+  return found !== null && found.offset < maxOffset && found.offset >= log.startOffset ? found : null;
+}
+
+/** The epoch that `requested` ended in, and where. Throws `IoError`. */
+export function endOffsetForEpoch(
+  log: LogState,
+  requested: number,
+  currentLeaderEpoch: number,
+): { leaderEpoch: number; endOffset: number } {
+  needReady(log);
+  return log.epochFile.epochs.endOffset(requested, currentLeaderEpoch, log.endOffset);
+}
+
+/** The leader epoch under which the record at `offset` was written; -1 when not known. Throws `IoError`. */
+export function leaderEpochAt(log: LogState, offset: number): number {
+  needReady(log);
+  return log.epochFile.epochs.at(offset);
+}
+
+/** Where the oldest transaction under way began; null without one. Throws `IoError`. */
+export function firstUnstableOffset(log: LogState): number | null {
+  needReady(log);
+  return log.producers.firstUnstableOffset();
+}
+
+/** The idempotent producers that the log remembers. Throws `IoError`. */
+export function activeProducers(log: LogState): ProducerEntry[] {
+  needReady(log);
+  return [...log.producers.entries()];
+}

@@ -1,0 +1,154 @@
+/**
+ * What the parts of one log share: where it begins and ends, its segments, epochs and producers, and how it tells of a
+ * failing disk. State and no policy: the parts (`log_readiness`, `log_writing`, `log_rolling`, `log_queries`,
+ * `log_durability`, `log_cutting`) are functions over it, and everyone else sees the class `Log` only.
+ */
+
+import type { Clock } from "../base/clock.ts";
+import { EpochFile } from "./epoch_file.ts";
+import { type Files, IoError } from "./files.ts";
+import type { HandlePool } from "./handles.ts";
+import type { LogConfig } from "./log_config.ts";
+import { LogFlusher } from "./log_flusher.ts";
+import { LogReader } from "./log_reader.ts";
+import { LogSegments } from "./log_segments.ts";
+import { partitionDirectory } from "./names.ts";
+import { ProducerState } from "./producer_state.ts";
+
+export interface LogOptions {
+  files: Files;
+  pool: HandlePool;
+  /** The data directory. */
+  directory: string;
+  topic: string;
+  partition: number;
+  topicId: string;
+  config: LogConfig;
+  clock: Clock;
+  /** From the checkpoints; undefined when they do not name the partition. */
+  recoveryPoint: number | undefined;
+  logStartOffset: number | undefined;
+  highWatermark?: number;
+  /** How the last use ended; "new" is a directory just made. After "closed" the recovery point is the log's end. */
+  origin: "new" | "closed" | "crashed";
+  /** Gets one line for people about each thing that went wrong. */
+  onWarning(text: string): void;
+}
+
+/** How to open a log at its next use. */
+export interface Unopened {
+  /** Whether it is known which segments there are. */
+  listed: boolean;
+  how: "closed" | "crashed";
+  /** Where the log ended when it was closed in order; null when that is not known. */
+  closedAt: number | null;
+}
+
+export class LogState {
+  readonly topic: string;
+  readonly partition: number;
+  config: LogConfig;
+  readonly clock: Clock;
+  readonly onWarning: (text: string) => void;
+
+  readonly segments: LogSegments;
+  readonly reader: LogReader;
+  readonly flusher: LogFlusher;
+  readonly epochFile: EpochFile;
+  producers = new ProducerState();
+
+  /** The first offset that may be read. */
+  startOffset: number;
+  /** The offset that the next record gets. */
+  endOffset: number;
+  /** Everything before it is on the device, as far as it lies before the end. */
+  flushedOffset: number;
+  highWatermark = 0;
+  /** By the monotonic clock, as all intervals here: a wall clock that is set back must not hold them up. */
+  lastFlushMs: number;
+  /** The offset of the latest producer snapshot; -1 without one. */
+  snapshotOffset = -1;
+  /** How often the end was cut off: a flush that began before says nothing of what came after. */
+  truncations = 0;
+
+  /** Null once everything is open. */
+  unopened: Unopened | null;
+  /** What the log reached when it was last used, as far as the checkpoints know. */
+  reachedBefore: number;
+  /** Why the log cannot be used until an operator has looked at it, or null. */
+  offline: string | null = null;
+
+  /** A failed append may have left bytes after the end of the active segment. */
+  tailDirty = false;
+  /** Some operation failed, and was reported; the next append to succeed reports that too. */
+  private failing = false;
+
+  constructor(o: LogOptions) {
+    this.topic = o.topic;
+    this.partition = o.partition;
+    this.config = o.config;
+    this.clock = o.clock;
+    this.onWarning = o.onWarning;
+    const place = { path: `${o.directory}/${this.name}` };
+    this.segments = new LogSegments(o.files, o.pool, place, (segment) => {
+      this.onWarning(`${this.name}: building the indexes of ${segment.log.path} anew`);
+    });
+    this.reader = new LogReader(this.segments);
+    this.epochFile = new EpochFile(this.segments);
+    this.flusher = new LogFlusher(this.segments, o.origin !== "closed", () => {
+      const target = this.endOffset;
+      const truncations = this.truncations;
+      return () => {
+        if (truncations === this.truncations) this.flushedOffset = Math.max(this.flushedOffset, target);
+      };
+    }, () => this.epochFile.flush());
+    this.startOffset = o.logStartOffset ?? 0;
+    this.flushedOffset = o.recoveryPoint ?? 0;
+    this.reachedBefore = Math.max(this.flushedOffset, o.highWatermark ?? 0);
+    this.endOffset = this.flushedOffset;
+    this.lastFlushMs = o.clock.monotonic();
+    const how = o.origin === "closed" ? "closed" : "crashed";
+    this.unopened = { listed: false, how, closedAt: how === "closed" ? o.recoveryPoint ?? null : null };
+  }
+
+  get name(): string {
+    return partitionDirectory(this.topic, this.partition);
+  }
+
+  /** Cuts off what a failed append left. False, and to be tried again, when that fails too: the size hides it till then. */
+  cleanTail(): boolean {
+    this.tailDirty = !this.attempt("cut a failed append off", () => {
+      const { active } = this.segments;
+      if (active === undefined) return;
+      active.log.close(); // the descriptor may be what is broken
+      active.log.get().truncate(active.size);
+    });
+    return !this.tailDirty;
+  }
+
+  /** False, and reported, when the disk fails. */
+  attempt(action: string, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      this.report(action, error);
+      return false;
+    }
+  }
+
+  /** Reports the first failure in a row; anything but the disk's is a bug and goes on. */
+  report(action: string, error: unknown): void {
+    if (!(error instanceof IoError)) throw error;
+    if (this.failing) return;
+    this.failing = true;
+    this.onWarning(`${this.name}: cannot ${action} the log: ${error.message}`);
+  }
+
+  /** An append succeeded: if something had failed before, that is over. */
+  diskWorks(): void {
+    if (!this.failing) return;
+    this.failing = false;
+    this.onWarning(`${this.name}: the disk works again`);
+  }
+}

@@ -45,8 +45,6 @@ import { LogManager } from "./storage/log_manager.ts";
 const UPKEEP_EVERY_MS = 1000;
 /** How long a stop waits for clients to take the answers that they have been given. */
 const STOP_PATIENCE_MS = 2000;
-/** Unsent answers of one connection beyond which it is not read. */
-const MAX_UNSENT_BYTES = 8 * 1024 * 1024;
 /** Produce requests of one connection whose acknowledgement is out. */
 const MAX_PIPELINED = 64;
 
@@ -93,6 +91,7 @@ async function start(
     }), warn),
     maxIdleMs: config.get("connections.max.idle.ms"),
     budget: new MemoryBudget(inFlightBytes),
+    maxMemoryWaitMs: config.get("trackway.request.memory.wait.ms"),
     clock,
     ...disconnects(log),
     metrics: new Metrics(),
@@ -219,8 +218,9 @@ function dataDirectory({ dataDirs }: LoadedConfig): string {
 function connectionLimits(config: BrokerConfig): ConnectionLimits {
   return {
     maxFrameBytes: config.get("socket.request.max.bytes"),
-    maxUnsentBytes: MAX_UNSENT_BYTES,
+    maxUnsentBytes: config.get("trackway.connection.unsent.bytes"),
     maxPipelined: MAX_PIPELINED,
+    minFrameBytesPerMs: config.get("trackway.request.min.bytes.per.second") / 1000,
   };
 }
 

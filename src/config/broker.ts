@@ -2,6 +2,7 @@
  * The broker's settings: all tables in one. Kafka's names throughout; a setting that Kafka does not have begins with
  * `trackway.`. A row marked `unused` is accepted, reported, and has no effect.
  */
+import { boundRows } from "./broker_bounds.ts";
 import { clusterRows } from "./broker_cluster.ts";
 import { groupCoordinatorRows } from "./broker_groups.ts";
 import { logRows } from "./broker_log.ts";
@@ -30,6 +31,7 @@ export const brokerRows = {
   ...groupCoordinatorRows,
   ...transactionRows,
   ...trackwayRows,
+  ...boundRows,
 };
 
 /** Names of broker settings. */

@@ -63,6 +63,8 @@ export interface ConnectionLimits {
   readonly maxPipelined: number;
   /** How long what a client asked for may still take when it has left, or closed its side; a second if left out. */
   readonly goodbyeMs?: number;
+  /** A frame that memory was taken for comes at least this fast, or it is stalled; 100 if left out. */
+  readonly minFrameBytesPerMs?: number;
 }
 
 /** Bytes of answers that the clients of all connections have not taken yet. */
@@ -70,10 +72,12 @@ export interface UnsentAnswers {
   bytes: number;
 }
 
-/** A frame that memory was taken for comes at least this fast, or it is not coming: below that no network is. */
-const SLOWEST_BYTES_PER_MS = 10;
 /** Any network may stand still for so long. */
 const STALL_MS = 10_000;
+/** What came while the socket was not read is there in no time; a client that stopped sending then may need a moment. */
+const WAKE_MS = 1000;
+/** See {@link ConnectionLimits.minFrameBytesPerMs}. */
+const MIN_FRAME_BYTES_PER_MS = 100;
 /** See {@link ConnectionLimits.goodbyeMs}. */
 const GOODBYE_MS = 1000;
 
@@ -218,17 +222,20 @@ export class Connection implements Peer {
     const bytes = this.reading === null ? this.cutter.missingBytes() : 0;
     if (bytes === 0) return;
     if (this.claim === null) {
-      this.claim = this.budget.claim();
+      this.claim = this.budget.claim(this.cutter.pendingSize()!);
       this.claimedAtMs = this.monotonic();
       this.stallsAtMs = this.claimedAtMs + STALL_MS;
     }
+    const hadNone = this.claim.bytes === 0;
     const wait = this.claim.grow(bytes);
     if (wait === null) return;
-    this.waitsForMemorySinceMs = this.monotonic();
+    const since = this.waitsForMemorySinceMs = this.monotonic();
     return wait.then(() => {
       this.waitsForMemorySinceMs = null;
-      this.lastActiveMs = this.monotonic();
-      this.stallsAtMs = this.lastActiveMs + STALL_MS;
+      const now = this.lastActiveMs = this.monotonic();
+      if (hadNone) this.claimedAtMs = now;
+      // The wait is not held against it, and buys no time either: a frame is judged as a whole.
+      this.stallsAtMs = Math.max(this.stallsAtMs + now - since, now + WAKE_MS);
     });
   }
 
@@ -244,7 +251,8 @@ export class Connection implements Peer {
     }
     this.cutter.filled(bytes);
     const now = this.lastActiveMs = this.monotonic();
-    this.stallsAtMs = Math.min(now + STALL_MS, this.stallsAtMs + bytes / SLOWEST_BYTES_PER_MS);
+    const { minFrameBytesPerMs = MIN_FRAME_BYTES_PER_MS } = this.limits;
+    this.stallsAtMs = Math.min(now + STALL_MS, this.stallsAtMs + bytes / minFrameBytesPerMs);
   }
 
   /** Handles a frame; gives whether its answer has to be waited for before the next one is handled. */

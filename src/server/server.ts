@@ -21,6 +21,8 @@ export interface ServerOptions {
   readonly maxConnectionsOf?: (address: string) => number;
   readonly maxIdleMs: number;
   readonly budget: MemoryBudget;
+  /** When a frame has waited so long for memory, those that have had some for as long are cut off; 30 s if left out. */
+  readonly maxMemoryWaitMs?: number;
   readonly clock: Clock;
   /** Told of each connection that was not let in, or had to end because of what its client did. */
   readonly onRefused: (remote: string, listenerName: string, reason: string) => void;
@@ -31,8 +33,8 @@ export interface ServerOptions {
 
 /** How often idle and stalled connections are looked for, at least. */
 const SWEEP_EVERY_MS = 5_000;
-/** A frame that has waited so long for memory gets that of the connection that has held some for longest. */
-const LONGEST_MEMORY_WAIT_MS = 30_000;
+/** See {@link ServerOptions.maxMemoryWaitMs}. */
+const MAX_MEMORY_WAIT_MS = 30_000;
 
 export class Server {
   private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
@@ -172,16 +174,25 @@ export class Server {
     if (this.options.budget.isShort) this.freeMemory(now);
   }
 
-  /** When nobody is stalled and somebody waits all the same: those that had memory for long have had their turn. */
+  /**
+   * When nobody is stalled and somebody waits all the same: those that had memory for long have had their turn. Frames
+   * that are still coming go first, all of them, since one at a time would be taken by the next as slow; requests that
+   * came whole are somebody's work, and go when nothing else can.
+   */
   private freeMemory(now: number): void {
-    let waitMs = 0, heldMs = 0, holder: Connection | undefined;
+    const { maxMemoryWaitMs = MAX_MEMORY_WAIT_MS } = this.options;
+    let waitMs = 0;
+    const coming: Connection[] = [], handled: Connection[] = [];
     for (const connection of this.connections) {
       waitMs = Math.max(waitMs, connection.memoryWaitMs(now));
-      const held = connection.memoryHeldMs(now);
-      if (held > heldMs) [heldMs, holder] = [held, connection];
+      if (connection.memoryHeldMs(now) <= maxMemoryWaitMs) continue;
+      (connection.handling ? handled : coming).push(connection);
     }
-    if (waitMs <= LONGEST_MEMORY_WAIT_MS || heldMs <= LONGEST_MEMORY_WAIT_MS) return;
-    holder?.disconnect(`a request has had memory for ${Math.round(heldMs / 1000)} s that others wait for`);
+    if (waitMs <= maxMemoryWaitMs) return;
+    for (const connection of coming.length > 0 ? coming : handled) {
+      const heldS = Math.round(connection.memoryHeldMs(now) / 1000);
+      connection.disconnect(`a request has had memory for ${heldS} s that others wait for`);
+    }
   }
 
   /** No more connections from here on; those that are open go on. Safe to call twice. */

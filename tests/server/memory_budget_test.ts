@@ -3,15 +3,15 @@ import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import { AssertionError } from "../../src/base/assert.ts";
 import { Prng } from "../../src/base/prng.ts";
-import { type Claim, MemoryBudget } from "../../src/server/memory_budget.ts";
+import { type Claim, MemoryBudget, ORDINARY_FRAME_BYTES } from "../../src/server/memory_budget.ts";
 import { turn } from "./fakes.ts";
 
-/** Claims by name, whose steps are written down when they are granted. */
+/** Claims by name, whose steps are written down when they are granted. Names that begin with "large" are of large frames. */
 function claims(budget: MemoryBudget) {
   const granted: string[] = [];
   const all = new Map<string, Claim>();
   const grow = (name: string, bytes: number) => {
-    if (!all.has(name)) all.set(name, budget.claim());
+    if (!all.has(name)) all.set(name, budget.claim(name.startsWith("large") ? ORDINARY_FRAME_BYTES + 1 : 1));
     const wait = all.get(name)!.grow(bytes);
     if (wait === null) granted.push(name);
     else void wait.then(() => granted.push(name));
@@ -48,12 +48,12 @@ Deno.test("MemoryBudget lets nobody overtake who waits, so that a large frame ge
   const budget = new MemoryBudget(100);
   const { granted, grow, release } = claims(budget);
   grow("a", 50);
-  grow("large", 90);
+  grow("b", 90);
   grow("small", 10);
-  assertEquals(granted, ["a"], "small would fit, but large was first");
+  assertEquals(granted, ["a"], "small would fit, but b was first");
   release("a");
   await turn();
-  assertEquals(granted, ["a", "large", "small"]);
+  assertEquals(granted, ["a", "b", "small"]);
 });
 
 Deno.test("MemoryBudget serves the next step of an older frame first", async () => {
@@ -105,12 +105,63 @@ Deno.test("Claim.release() while it waits lets the wait end and those behind go"
   const budget = new MemoryBudget(100);
   const { granted, grow, release } = claims(budget);
   grow("a", 60);
-  grow("large", 90);
+  grow("b", 90);
   grow("small", 10);
-  release("large");
-  release("large");
+  release("b");
+  release("b");
   await turn();
-  assertEquals([granted.toSorted(), budget.usedBytes, budget.isShort], [["a", "large", "small"], 70, false]);
+  assertEquals([granted.toSorted(), budget.usedBytes, budget.isShort], [["a", "b", "small"], 70, false]);
+});
+
+Deno.test("MemoryBudget keeps a quarter for ordinary frames, whoever waits with a large one", () => {
+  const budget = new MemoryBudget(100);
+  const { granted, grow } = claims(budget);
+  grow("large a", 75);
+  grow("large b", 1);
+  grow("c", 20);
+  grow("d", 5);
+  assertEquals(granted, ["large a", "c", "d"], "one byte is too much for a large frame");
+  grow("e", 1);
+  assertEquals([granted.length, budget.usedBytes, budget.isShort], [3, 100, true]);
+});
+
+Deno.test("MemoryBudget gives ordinary frames what large ones do not use, but not while those wait", async () => {
+  const budget = new MemoryBudget(100);
+  const { granted, grow, release } = claims(budget);
+  for (const name of ["a", "b", "c", "d", "e"]) grow(name, 20);
+  assertEquals([granted.length, budget.usedBytes], [5, 100]);
+  grow("large x", 50);
+  grow("f", 20);
+  release("a");
+  await turn();
+  assertEquals(granted.length, 5, "f would fit, but came after the large frame");
+  release("b");
+  release("c");
+  await turn();
+  assertEquals(granted.slice(5), ["large x"]);
+  release("d");
+  await turn();
+  assertEquals(granted.slice(5), ["large x", "f"]);
+});
+
+Deno.test("MemoryBudget lets ordinary frames through beside large ones that wait for each other", async () => {
+  const budget = new MemoryBudget(100);
+  const { granted, grow, release } = claims(budget);
+  grow("large a", 40);
+  grow("large b", 35);
+  grow("large b", 90);
+  assertEquals(granted.length, 2);
+  grow("large a", 80);
+  assertEquals([granted.slice(2), budget.usedBytes], [["large a"], 115], "so that one of them ends");
+  grow("c", 25);
+  assertEquals(granted.at(-1), "c", "what is kept for it is kept");
+  grow("d", 25);
+  release("c");
+  await turn();
+  assertEquals([granted.at(-1), budget.usedBytes], ["d", 140]);
+  release("large a");
+  await turn();
+  assertEquals(granted.at(-1), "large b");
 });
 
 Deno.test("MemoryBudget without a limit never lets wait", () => {
@@ -124,7 +175,7 @@ Deno.test("Claim.grow() to less than it has is a bug", () => {
   assertThrows(() => claim.grow(10), AssertionError);
 });
 
-Deno.test("MemoryBudget lets everybody through at last, and is exceeded by one frame alone", async () => {
+Deno.test("MemoryBudget lets everybody through at last, and is exceeded by one frame of each kind alone", async () => {
   for (let seed = 0; seed < 50; seed++) {
     const prng = new Prng(seed);
     const budget = new MemoryBudget(100);
@@ -141,7 +192,12 @@ Deno.test("MemoryBudget lets everybody through at last, and is exceeded by one f
       const ready = frames.filter((frame) => !frame.waits);
       if (begun < 60 && prng.chance(0.5)) {
         begun++;
-        frames.push({ claim: budget.claim(), size: prng.between(1, 140), waits: false });
+        const kind = prng.chance() ? 0 : ORDINARY_FRAME_BYTES + 1;
+        frames.push({
+          claim: budget.claim(kind),
+          size: prng.between(1, kind === 0 ? 25 : 140),
+          waits: false,
+        });
         step(frames.at(-1)!);
       } else if (ready.length > 0) {
         const frame = prng.pick(ready);
@@ -154,9 +210,10 @@ Deno.test("MemoryBudget lets everybody through at last, and is exceeded by one f
       }
       await Promise.resolve();
       const sum = frames.reduce((bytes, { claim }) => bytes + claim.bytes, 0);
-      const largest = Math.max(0, ...frames.map(({ claim }) => claim.bytes));
+      const largest = (ordinary: boolean) =>
+        Math.max(0, ...frames.map(({ claim }) => claim.isOrdinary === ordinary ? claim.bytes : 0));
       assert(budget.usedBytes === sum, `seed ${seed}: ${budget.usedBytes} and ${sum}`);
-      assert(sum <= 100 + largest, `seed ${seed}: ${sum} bytes are out`);
+      assert(sum <= 100 + largest(true) + largest(false), `seed ${seed}: ${sum} bytes are out`);
     }
     assertEquals([budget.usedBytes, budget.isShort], [0, false], `seed ${seed}`);
   }

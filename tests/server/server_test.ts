@@ -6,7 +6,7 @@ import { StartupError } from "../../src/base/startup_error.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
 import { Server, type ServerOptions } from "../../src/server/server.ts";
-import { FakeDispatcher, FakeSocket, frame } from "./fakes.ts";
+import { FakeDispatcher, FakeSocket, frame, serveFake, turn } from "./fakes.ts";
 
 const text = new TextDecoder();
 
@@ -437,6 +437,59 @@ Deno.test("Server takes memory from who has had it longest when nobody is stalle
     await server.refused.next(),
     "a request has had memory for 30 s that others wait for",
   );
+});
+
+Deno.test("Server cuts off all frames that have been coming for too long at once, and no request that came whole beside them", async () => {
+  const limits = { maxFrameBytes: 1e6, maxUnsentBytes: 1e6, maxPipelined: 4 };
+  const budget = new MemoryBudget(300_000);
+  await using server = new TestServer({ limits, budget, maxMemoryWaitMs: 1000 });
+  const sweep = () => server.server["sweepConnections"]();
+  using handled = await server.connect();
+  await handled.send("later a".padEnd(100_000, "."));
+  await server.handled.next();
+  const slow = [await server.connect(), await server.connect()];
+  for (const client of slow) {
+    const used = budget.usedBytes;
+    await client.conn.write(frame("now b".padEnd(90_000, ".")).subarray(0, 70_000));
+    await until(() => budget.usedBytes > used);
+  }
+  using other = await server.connect();
+  await other.send("now c".padEnd(100_000, "."));
+  await until(() => budget.isShort);
+  server.clock.advance(1001);
+  sweep();
+  assertEquals([await slow[0].receive(), await slow[1].receive()], [null, null]);
+  assertEquals(await other.receive(), "c");
+  server.dispatcher.answer("a");
+  assertEquals(await handled.receive(), "a");
+  for (const client of slow) client.conn.close();
+});
+
+Deno.test("clients that trickle large frames at any speed do not keep an ordinary request waiting", async () => {
+  const clock = new ManualClock();
+  const budget = new MemoryBudget(1_000_000);
+  const limits = { maxFrameBytes: 100_000_000, maxUnsentBytes: 1e6, maxPipelined: 4 };
+  const now = () => clock.monotonic();
+  const tricklers = Array.from({ length: 20 }, () => serveFake({ ...limits, budget, now }));
+  const piece = frame(new Uint8Array(10_000_000)).subarray(0, 200_000);
+  for (const { socket } of tricklers) socket.feed(piece);
+  await turn();
+  assert(budget.isShort, "they have all that large frames may have");
+  const ordinary = serveFake({ ...limits, budget, now });
+  ordinary.socket.feed(frame("now a".padEnd(200_000, ".")));
+  await turn();
+  assertEquals(ordinary.socket.sent, "a");
+  // 11 KB a second was above what counted as stalled once; it must not be now that others wait.
+  for (let second = 0; second < 12; second++) {
+    clock.advance(1000);
+    for (const { socket, result } of tricklers) {
+      if (result() === "still open") socket.feed(new Uint8Array(11_000));
+    }
+    await turn();
+  }
+  const stalled = tricklers.filter(({ connection }) => connection.isStalled(now()));
+  assert(stalled.length > 0, "those that have memory are stalled");
+  for (const { connection } of tricklers) connection.close();
 });
 
 Deno.test("Server closes an idle connection that holds a request and is not read any more", async () => {

@@ -95,6 +95,40 @@ Deno.test("SqliteStore.open() refuses a format that is newer than it knows", () 
     refusesToOpen(directory, "its format is 99", "a newer one");
   }));
 
+Deno.test("SqliteStore.open() brings a file of format 1, whose rows have no sums, along", () =>
+  inTempDir(async (directory) => {
+    const older = new DatabaseSync(join(directory, METADATA_FILE));
+    older.exec(`
+      CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, revision INTEGER NOT NULL) STRICT;
+      CREATE TABLE store (only INTEGER PRIMARY KEY CHECK (only = 1), revision INTEGER NOT NULL) STRICT;
+      INSERT INTO store VALUES (1, 7);
+      INSERT INTO entries VALUES ('a', '1', 3), ('b', 'ä€😀', 7);
+      PRAGMA application_id = ${0x54525759};
+      PRAGMA user_version = 1;
+    `);
+    older.close();
+    for (let start = 0; start < 2; start++) {
+      const store = SqliteStore.open(directory);
+      assertEquals(await store.list(""), {
+        revision: 7 + start,
+        entries: [{ key: "a", value: "1", revision: 3 }, { key: "b", value: "ä€😀", revision: 7 }],
+      });
+      await store.commit({ compare: [], put: [], delete: ["c"] });
+      await store.close();
+    }
+  }));
+
+Deno.test("SqliteStore.open() refuses a row that SQLite reads well, but that nobody wrote", () =>
+  inTempDir(async (directory) => {
+    const store = SqliteStore.open(directory);
+    await store.commit(put("topic/orders", "epoch 1"));
+    await store.close();
+    const tampered = new DatabaseSync(join(directory, METADATA_FILE));
+    tampered.exec("UPDATE entries SET value = 'epoch 3'");
+    tampered.close();
+    refusesToOpen(directory, 'the entry "topic/orders" is not what was written', "Put back a copy");
+  }));
+
 Deno.test("SqliteStore.open() refuses a file that another broker holds, and works once it is let go", () =>
   inTempDir(async (directory) => {
     const holder = SqliteStore.open(directory);

@@ -1,26 +1,39 @@
 /**
- * `deno task bench [scenario…]`: Trackway and Apache Kafka side by side on this machine, under the same clients, in
- * turns. Prints one table of medians and ratios and writes JSON. docs/bench/README.md says how it is measured.
+ * `deno task bench [scenario or group…]`: Trackway and Apache Kafka side by side on this machine, under the same clients,
+ * in turns. Prints one table of medians and ratios and writes JSON. docs/bench/README.md says how it is measured.
  *
  *   --rounds N       turns of each broker in a scenario (default 3)
  *   --json FILE      where the measurements go (default dist/bench.json)
- *   --docs           also write the table, the chart and the JSON into docs/bench
+ *   --docs           also write table, chart and JSON into docs/bench; what was not measured now stays as it is there
  *   --against DIR    compare with the Trackway of another checkout instead of Kafka
  *   --trackway DIR   the checkout to measure (default: this one)
  *   --port N         first of six ports to use (default: free ones)
+ *   --warm-up N      seconds of load for each broker before anything counts (default 10)
+ *   --help           the scenarios and their groups
  */
 import { cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "@std/cli/parse-args";
+import { chart } from "./lib/chart.ts";
 import { type BrokerKind, kafka, type RunningBroker, trackway } from "./lib/brokers.ts";
-import { chart, markdownTable, type Report, type Result, textTable, withTable } from "./lib/report.ts";
-import { allScenarios, type Scenario, type Subject } from "./lib/scenarios.ts";
+import {
+  caption,
+  markdownTables,
+  merged,
+  type Report,
+  type Result,
+  textTable,
+  withTable,
+} from "./lib/report.ts";
+import type { Scenario, Subject } from "./lib/scenario.ts";
+import { scenarioGroups } from "./lib/scenarios.ts";
+import { warmUp } from "./lib/throughput.ts";
 
 const checkout = join(import.meta.dirname!, "..");
 const flags = parseArgs(Deno.args, {
-  string: ["rounds", "json", "against", "trackway", "port"],
+  string: ["rounds", "json", "against", "trackway", "port", "warm-up"],
   boolean: ["docs", "help"],
-  default: { rounds: "3", json: join(checkout, "dist/bench.json"), trackway: checkout },
+  default: { rounds: "3", json: join(checkout, "dist/bench.json"), trackway: checkout, "warm-up": "10" },
   unknown(name: string) {
     if (!name.startsWith("-")) return true;
     console.error(`bench does not know ${name}; bench/run.ts lists its flags`);
@@ -28,15 +41,18 @@ const flags = parseArgs(Deno.args, {
   },
 });
 
-const known = allScenarios(checkout);
+const groups = scenarioGroups(checkout);
+const known = new Set(groups.flatMap((group) => [group.name, ...group.scenarios.map(({ name }) => name)]));
 const wanted: string[] = flags._.map(String);
-const strange = wanted.filter((name) => !known.some((scenario) => scenario.name === name));
+const strange = wanted.filter((name) => !known.has(name));
 if (flags.help || strange.length > 0) {
   if (strange.length > 0) console.error(`There is no scenario ${strange.join(", ")}. There are:`);
-  for (const { name, about } of known) console.error(`  ${name.padEnd(12)} ${about}`);
+  for (const { name: group, title, scenarios } of groups) {
+    console.error(`${group.padEnd(16)} ${title}`);
+    for (const { name, about } of scenarios) console.error(`  ${name.padEnd(14)} ${about}`);
+  }
   Deno.exit(strange.length > 0 ? 2 : 0);
 }
-const scenarios = known.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 const rounds = Number(flags.rounds);
 
 /** A contender: what it is, its data, and its process while there is one. */
@@ -45,6 +61,7 @@ interface Contender {
   readonly port: number;
   readonly directory: string;
   broker: RunningBroker | null;
+  isWarm: boolean;
 }
 
 const root = await Deno.makeTempDir({ prefix: "trackway-bench-" });
@@ -61,27 +78,33 @@ for (const [i, kind] of kinds.entries()) {
     port: flags.port ? Number(flags.port) + 2 * i : freePort(),
     directory,
     broker: null,
+    isWarm: false,
   });
 }
 let serial = 0;
 
 // Kafka's script puts its broker into a session of its own, which an interrupt from the terminal does not reach.
 let interrupted = false;
-Deno.addSignalListener("SIGINT", () => {
-  interrupted = true;
-  void stopAll();
-});
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => {
+    interrupted = true;
+    void stopAll();
+  });
+}
 
-const loadAverages: Record<string, number> = {};
+const version = await versions();
 const skipped: Record<string, string> = {};
 const results: Result[] = [];
 try {
-  for (const scenario of scenarios) {
-    loadAverages[scenario.name] = Deno.loadavg()[0];
-    await (scenario.alone ? stopAll() : startAll());
-    await runScenario(scenario);
+  for (const group of groups) {
+    const asked = wanted.length === 0 || wanted.includes(group.name);
+    for (const scenario of group.scenarios) {
+      if (!asked && !wanted.includes(scenario.name)) continue;
+      await (scenario.alone ? stopAll() : startAll());
+      if (!scenario.alone && scenario.warmUps > 0) await warmAll();
+      await runScenario(group.title, scenario);
+    }
   }
-  loadAverages["at the end"] = Deno.loadavg()[0];
 } catch (error) {
   // Clients of a broker that was stopped under them complain, and are right.
   if (!interrupted) throw error;
@@ -90,31 +113,29 @@ try {
   await Deno.remove(root, { recursive: true });
 }
 
+progress("");
 if (interrupted) Deno.exit(130);
 
 const report: Report = {
-  date: new Date().toISOString(),
   brokers: [kinds[0].name, kinds[1].name],
-  versions: await versions(),
   machine: {
     cpu: cpus()[0]?.model ?? "unknown",
     cores: cpus().length,
     memoryGB: Math.round(totalmem() / 1e9),
     kernel: release(),
   },
-  loadAverages,
   results,
   skipped,
 };
 console.log(textTable(report));
 for (const [name, why] of Object.entries(skipped)) console.log(`${name} was left out: ${why}`);
-const json = JSON.stringify(report, null, 2) + "\n";
 await Deno.mkdir(dirname(flags.json), { recursive: true });
-await Deno.writeTextFile(flags.json, json);
-if (flags.docs) await writeDocs(report, json);
+await Deno.writeTextFile(flags.json, JSON.stringify(report, null, 2) + "\n");
+if (flags.docs) await writeDocs(report);
 
 /** Takes turns; the order turns too, so that neither is always the one that runs after the other. */
-async function runScenario(scenario: Scenario): Promise<void> {
+async function runScenario(group: string, scenario: Scenario): Promise<void> {
+  const load = Deno.loadavg()[0];
   const values: number[][][] = [[], []];
   const turns = Math.min(rounds, scenario.maxRounds);
   for (let turn = -scenario.warmUps; turn < turns; turn++) {
@@ -130,9 +151,11 @@ async function runScenario(scenario: Scenario): Promise<void> {
       if (turn >= 0) values[i].push(measured);
     }
   }
-  for (const [m, metric] of scenario.metrics.entries()) {
+  const { name, about, metrics } = scenario;
+  for (const [m, metric] of metrics.entries()) {
     const [ours, theirs] = values.map((turnsOf) => turnsOf.map((numbers) => numbers[m]));
-    results.push({ scenario: scenario.name, metric, ours, theirs });
+    const date = new Date().toISOString();
+    results.push({ group, scenario: name, about, metric, ours, theirs, date, load, version });
   }
 }
 
@@ -142,7 +165,7 @@ function subject(contender: Contender): Subject {
     kind,
     broker: contender.broker,
     serial: () => ++serial,
-    launch: () => kind.start(port, join(directory, "restarted")),
+    launch: (environment) => kind.start(port, join(directory, "launched"), environment),
   };
 }
 
@@ -153,10 +176,21 @@ async function startAll(): Promise<void> {
   }
 }
 
+/** A Java broker takes some 10 s under load until its compilers are done; before that it needs two to three times the CPU. */
+async function warmAll(): Promise<void> {
+  for (const contender of contenders) {
+    if (contender.isWarm) continue;
+    progress(`warming up ${contender.kind.name}`);
+    await warmUp(subject(contender), Number(flags["warm-up"]) * 1000);
+    contender.isWarm = true;
+  }
+}
+
 async function stopAll(): Promise<void> {
   for (const contender of contenders) {
     await contender.broker?.stop();
     contender.broker = null;
+    contender.isWarm = false;
   }
 }
 
@@ -178,7 +212,7 @@ function progress(text: string): void {
   if (Deno.stderr.isTerminal()) Deno.stderr.writeSync(new TextEncoder().encode(`\r\x1b[K${text}`));
 }
 
-async function versions(): Promise<Record<string, string>> {
+async function versions(): Promise<Result["version"]> {
   const commit = async (directory: string) => {
     const { code, stdout } = await new Deno.Command("git", {
       args: ["-C", directory, "describe", "--always", "--dirty"],
@@ -187,28 +221,19 @@ async function versions(): Promise<Record<string, string>> {
     return code === 0 ? new TextDecoder().decode(stdout).trim() : "unknown";
   };
   return {
-    trackway: await commit(flags.trackway),
+    ours: await commit(flags.trackway),
+    theirs: flags.against ? await commit(flags.against) : Deno.env.get("KAFKA_BASELINE_VERSION") ?? "4.4.0",
     deno: Deno.version.deno,
-    v8: Deno.version.v8,
-    other: flags.against ? await commit(flags.against) : Deno.env.get("KAFKA_BASELINE_VERSION") ?? "4.4.0",
   };
 }
 
-async function writeDocs(report: Report, json: string): Promise<void> {
+async function writeDocs(measured: Report): Promise<void> {
   const docs = join(checkout, "docs/bench");
-  await Deno.writeTextFile(join(docs, "results.json"), json);
-  await Deno.writeTextFile(join(docs, "results.svg"), chart(report));
+  const order = groups.flatMap(({ scenarios }) => scenarios.map(({ name }) => name));
+  const whole = merged(JSON.parse(await Deno.readTextFile(join(docs, "results.json"))), measured, order);
+  await Deno.writeTextFile(join(docs, "results.json"), JSON.stringify(whole, null, 1) + "\n");
+  await Deno.writeTextFile(join(docs, "results.svg"), chart(whole));
   const readme = join(docs, "README.md");
-  const { trackway, deno, other } = report.versions;
-  const { cores, cpu, memoryGB } = report.machine;
-  const loads = Object.values(report.loadAverages);
-  const caption =
-    `${report.date.slice(0, 10)}: Trackway ${trackway} on Deno ${deno}, ${report.brokers[1]} ${other}; ` +
-    `${cores} cores (${cpu}), ${memoryGB} GB; load average ${Math.min(...loads).toFixed(1)} to ${
-      Math.max(...loads).toFixed(1)
-    } while it ran.`;
-  await Deno.writeTextFile(
-    readme,
-    withTable(await Deno.readTextFile(readme), `${caption}\n\n${markdownTable(report)}`),
-  );
+  const text = `${caption(whole)}\n\n${markdownTables(whole)}`;
+  await Deno.writeTextFile(readme, withTable(await Deno.readTextFile(readme), "results", text));
 }

@@ -5,26 +5,35 @@
 import { v8Flags } from "../../scripts/lib/v8_flags.ts";
 import { join } from "node:path";
 import { exists } from "./paths.ts";
-import { processStat, uptimeSeconds } from "./process_stats.ts";
+import { isAlive, processStat, uptimeSeconds } from "./process_stats.ts";
 
 /** A broker that answers. */
 export interface RunningBroker {
   readonly pid: number;
   readonly port: number;
+  /** Where its data is; segments are in folders of their partitions somewhere below. */
+  readonly directory: string;
   /** From the start of its process (of a start script, where that becomes the process) to its first answer. */
   readonly startMs: number;
   stop(): Promise<void>;
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
   /** Resolves when the process is gone, however; absent where that cannot be known. */
   readonly ended?: Promise<unknown>;
 }
 
 export interface BrokerKind {
   readonly name: string;
-  /** Starts it on `port` (and `port + 1` for a controller), with its data in `directory`; resolves when it answers. */
-  start(port: number, directory: string): Promise<RunningBroker>;
+  /**
+   * Starts it on `port` (and `port + 1` for a controller), with its data in `directory`; resolves when it answers.
+   * `environment` is for this start alone.
+   */
+  start(port: number, directory: string, environment?: Environment): Promise<RunningBroker>;
 }
 
-const START_PATIENCE_MS = 120_000;
+export type Environment = Readonly<Record<string, string>>;
+
+const START_PATIENCE_MS = 180_000;
 /** What Kafka gets in the comparison unless KAFKA_HEAP_OPTS says otherwise: enough for every scenario here. */
 const KAFKA_HEAP = "-Xmx512M -Xms256M";
 
@@ -34,12 +43,11 @@ export function trackway(checkout: string, name = "Trackway"): BrokerKind {
   const command = binary ? [binary] : [Deno.execPath(), "run", "-A", `--v8-flags=${v8Flags}`, "src/main.ts"];
   return {
     name,
-    start: (port, directory) =>
+    start: (port, directory, env = {}) =>
       spawned(
         [...command, "start", "--port", String(port), "--data", directory, "--log-level", "warning"],
-        { cwd: checkout },
-        port,
-        join(directory, "..", `${name.toLowerCase()}.out`),
+        { cwd: checkout, env },
+        { port, directory, logFile: join(directory, "..", `${name.toLowerCase()}.out`) },
       ),
   };
 }
@@ -54,19 +62,25 @@ export function kafka(checkout: string): BrokerKind {
 function kafkaScript(script: string): BrokerKind {
   return {
     name: "Kafka",
-    async start(port, directory) {
+    async start(port, directory, environment) {
       const answered = firstAnswer(port, () => null);
-      const said = await runScript(script, ["start", String(port), directory], port);
+      const said = await runScript(script, ["start", String(port), directory], port, environment);
       const pid = Number(/pid (\d+)/.exec(said)?.[1]);
       if (!(pid > 0)) throw new Error(`${script} did not say the pid: ${said}`);
       const { uptime } = await answered;
       return {
         pid,
         port,
+        directory,
         // Not from the start of the script, which looks around first. In steps of 10 ms.
         startMs: (uptime - processStat(pid).startedSeconds) * 1000,
         async stop() {
           await runScript(script, ["stop", String(port)], port);
+        },
+        async kill() {
+          Deno.kill(pid, "SIGKILL");
+          // It is not a child of ours that could be waited for.
+          while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
         },
       };
     },
@@ -74,12 +88,17 @@ function kafkaScript(script: string): BrokerKind {
 }
 
 /** Runs the script; its output goes through a file, because the broker would keep a pipe open. */
-async function runScript(script: string, args: string[], port: number): Promise<string> {
+async function runScript(
+  script: string,
+  args: string[],
+  port: number,
+  environment: Environment = {},
+): Promise<string> {
   const output = await Deno.makeTempFile();
   try {
     const { code } = await new Deno.Command("bash", {
       args: ["-c", `"$@" >"$0" 2>&1`, output, script, ...args],
-      env: { ...kafkaEnvironment(), KAFKA_BASELINE_CONTROLLER_PORT: String(port + 1) },
+      env: { ...kafkaEnvironment(), ...environment, KAFKA_BASELINE_CONTROLLER_PORT: String(port + 1) },
       stdin: "null",
       stdout: "null",
       stderr: "null",
@@ -99,16 +118,15 @@ function kafkaEnvironment(): Record<string, string> {
 function kafkaHome(home: string): BrokerKind {
   return {
     name: "Kafka",
-    async start(port, directory) {
+    async start(port, directory, environment = {}) {
       const properties = join(directory, "server.properties");
       await Deno.mkdir(directory, { recursive: true });
       await Deno.writeTextFile(properties, kafkaProperties(port, join(directory, "log")));
       await formatOnce(home, directory, properties);
       return spawned(
         [join(home, "bin/kafka-server-start.sh"), properties],
-        { env: kafkaEnvironment() },
-        port,
-        join(directory, "server.out"),
+        { env: { ...kafkaEnvironment(), ...environment } },
+        { port, directory, logFile: join(directory, "server.out") },
       );
     },
   };
@@ -152,8 +170,7 @@ group.initial.rebalance.delay.ms=0
 async function spawned(
   [program, ...args]: string[],
   options: Deno.CommandOptions,
-  port: number,
-  logFile: string,
+  { port, directory, logFile }: { port: number; directory: string; logFile: string },
 ): Promise<RunningBroker> {
   const before = performance.now();
   // exec, so that the process that is measured is the broker's own and not a shell's.
@@ -176,10 +193,15 @@ async function spawned(
   return {
     pid: child.pid,
     port,
+    directory,
     startMs,
     ended: status,
     async stop() {
       if (exit === null) child.kill("SIGTERM");
+      await status;
+    },
+    async kill() {
+      if (exit === null) child.kill("SIGKILL");
       await status;
     },
   };

@@ -3,9 +3,16 @@
  * the rest is counted and dropped. What the broker costs should not drown in what the client costs.
  */
 
-/** Of an answer, its receiver gets this much at most; all fields before the records fit. */
+/** Of an answer, its receiver gets this much unless it asks for more; all fields before the records fit. */
 export const HEAD_BYTES = 128;
 const READ_BYTES = 256 * 1024;
+
+export interface ConnectionOptions {
+  /** How much of each answer is kept; Infinity is all of it. */
+  readonly headBytes?: number;
+  /** What is read at once; less where there are many connections. */
+  readonly readBytes?: number;
+}
 
 export class RawConnection {
   private readonly queue: Uint8Array[] = [];
@@ -16,14 +23,14 @@ export class RawConnection {
   /** Called once when the connection breaks; not for {@link close}. */
   onFailure: (error: Error) => void = () => {};
 
-  private constructor(private readonly conn: Deno.TcpConn) {
-    void this.readAll();
+  private constructor(private readonly conn: Deno.TcpConn, options: ConnectionOptions) {
+    void this.readAll(options);
   }
 
-  static async connect(port: number): Promise<RawConnection> {
+  static async connect(port: number, options: ConnectionOptions = {}): Promise<RawConnection> {
     const conn = await Deno.connect({ hostname: "127.0.0.1", port });
     conn.setNoDelay(true);
-    return new RawConnection(conn);
+    return new RawConnection(conn, options);
   }
 
   /** Sends a frame, size included, after those before it. */
@@ -50,8 +57,8 @@ export class RawConnection {
     this.writing = false;
   }
 
-  private async readAll(): Promise<void> {
-    const cutter = new AnswerCutter((head, length) => this.onAnswer(head, length));
+  private async readAll({ headBytes, readBytes }: ConnectionOptions): Promise<void> {
+    const cutter = new AnswerCutter((head, length) => this.onAnswer(head, length), headBytes, readBytes);
     try {
       for (;;) {
         const bytes = await this.conn.read(cutter.space());
@@ -70,16 +77,25 @@ export class RawConnection {
   }
 }
 
-/** Cuts a byte stream into answers without keeping them. */
+/** Cuts a byte stream into answers without keeping more of them than is wanted. */
 export class AnswerCutter {
-  private readonly buffer = new Uint8Array(READ_BYTES);
+  private readonly buffer: Uint8Array<ArrayBuffer>;
+  /** Bytes in the buffer that were not cut yet: at most three of a size. */
   private held = 0;
+  /** Of the current answer, once its size is known. */
   private head: Uint8Array | null = null;
+  private headFilled = 0;
   private length = 0;
   /** Bytes of the current answer that are still to come and are not wanted. */
   private toSkip = 0;
 
-  constructor(private readonly onAnswer: (head: Uint8Array, length: number) => void) {}
+  constructor(
+    private readonly onAnswer: (head: Uint8Array, length: number) => void,
+    private readonly headBytes = HEAD_BYTES,
+    readBytes = READ_BYTES,
+  ) {
+    this.buffer = new Uint8Array(readBytes);
+  }
 
   /** Where the next bytes go. */
   space(): Uint8Array {
@@ -94,18 +110,20 @@ export class AnswerCutter {
     for (;;) {
       if (this.head === null) {
         if (end - at < 4) break;
-        const length = buffer[at] << 24 | buffer[at + 1] << 16 | buffer[at + 2] << 8 | buffer[at + 3];
-        const headBytes = Math.min(length, HEAD_BYTES);
-        if (end - at < 4 + headBytes) break;
-        this.head = buffer.slice(at + 4, at + 4 + headBytes);
-        this.length = length;
-        this.toSkip = length - headBytes;
-        at += 4 + headBytes;
+        this.length = buffer[at] << 24 | buffer[at + 1] << 16 | buffer[at + 2] << 8 | buffer[at + 3];
+        this.head = new Uint8Array(Math.min(this.length, this.headBytes));
+        this.headFilled = 0;
+        this.toSkip = this.length - this.head.length;
+        at += 4;
       }
+      const wanted = Math.min(this.head.length - this.headFilled, end - at);
+      this.head.set(buffer.subarray(at, at + wanted), this.headFilled);
+      this.headFilled += wanted;
+      at += wanted;
       const skipped = Math.min(this.toSkip, end - at);
       at += skipped;
       this.toSkip -= skipped;
-      if (this.toSkip > 0) break;
+      if (this.headFilled < this.head.length || this.toSkip > 0) break;
       const head = this.head;
       this.head = null;
       this.onAnswer(head, this.length);

@@ -4,9 +4,11 @@
  */
 import { Prng } from "../../src/base/prng.ts";
 import { buildBatch } from "../../src/codec/batch.ts";
-import { encodeRequest } from "../../src/codec/framing.ts";
+import { encodeRequest, responseHeaderVersion } from "../../src/codec/framing.ts";
+import { responseHeader } from "../../src/codec/headers.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
+import { Reader } from "../../src/codec/reader.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { concatChunks } from "../../src/codec/writer.ts";
 
@@ -35,22 +37,31 @@ const VERBS = ["GET", "PUT", "POST", "DELETE"];
 const THINGS = ["orders", "users", "payments", "carts", "sessions", "shipments"];
 const REGIONS = ["eu-west", "us-east", "ap-south"];
 
-/** A batch of `records` records of {@link VALUE_BYTES} each. */
-export function batchOf(records: number, compression: number): Uint8Array {
+/** A batch of `records` records with values of `valueBytes` each. */
+export function batchOf(records: number, compression: number, valueBytes = VALUE_BYTES): Uint8Array {
   const timestamp = Date.now();
   return buildBatch(
-    Array.from({ length: records }, (_, i) => ({ timestamp, key: null, value: logText(VALUE_BYTES, i + 1) })),
+    Array.from({ length: records }, (_, i) => ({ timestamp, key: null, value: logText(valueBytes, i + 1) })),
     { compression },
   );
 }
 
-/** A Produce request of one batch, size included. */
-export function produceFrame(topic: string, partition: number, batch: Uint8Array, acks = 1): Uint8Array {
+/** A Produce request of one batch for each of `partitions`, size included. */
+export function produceFrame(
+  topic: string,
+  partitions: readonly number[],
+  batch: Uint8Array,
+  acks = 1,
+): Uint8Array {
   return concatChunks(
     encodeRequest(produce, PRODUCE_VERSION, { correlationId: CORRELATION_ID, clientId: CLIENT_ID }, {
       acks,
       timeoutMs: 30_000,
-      topicData: [{ name: topic, topicId: ZERO_UUID, partitionData: [{ index: partition, records: batch }] }],
+      topicData: [{
+        name: topic,
+        topicId: ZERO_UUID,
+        partitionData: partitions.map((index) => ({ index, records: batch })),
+      }],
     }),
   );
 }
@@ -61,23 +72,39 @@ export interface FetchLimits {
   readonly partitionMaxBytes: number;
 }
 
-/** A Fetch request of one partition without a session, size included. */
+/** What Java consumers ask for by default. */
+export const CONSUMER_LIMITS: FetchLimits = { maxWaitMs: 500, minBytes: 1, partitionMaxBytes: 1024 * 1024 };
+
+/** A fetch session (KIP-227) as the broker knows it; none is id 0, epoch -1, and asks for every partition each time. */
+export interface FetchSession {
+  readonly id: number;
+  readonly epoch: number;
+}
+const NO_SESSION: FetchSession = { id: 0, epoch: -1 };
+
+/** A Fetch request, size included. */
 export function fetchFrame(
   topic: string,
-  partition: number,
-  offset: number,
-  limits: FetchLimits,
+  offsets: Iterable<readonly [partition: number, offset: number]>,
+  limits: FetchLimits = CONSUMER_LIMITS,
+  session: FetchSession = NO_SESSION,
 ): Uint8Array {
+  const partitions = Array.from(
+    offsets,
+    ([partition, offset]) => ({
+      partition,
+      fetchOffset: offset,
+      partitionMaxBytes: limits.partitionMaxBytes,
+    }),
+  );
   return concatChunks(
     encodeRequest(fetch, FETCH_VERSION, { correlationId: CORRELATION_ID, clientId: CLIENT_ID }, {
       maxWaitMs: limits.maxWaitMs,
       minBytes: limits.minBytes,
       maxBytes: 50 * 1024 * 1024,
-      topics: [{
-        topic,
-        topicId: ZERO_UUID,
-        partitions: [{ partition, fetchOffset: BigInt(offset), partitionMaxBytes: limits.partitionMaxBytes }],
-      }],
+      sessionId: session.id,
+      sessionEpoch: session.epoch,
+      topics: partitions.length === 0 ? [] : [{ topic, topicId: ZERO_UUID, partitions }],
       forgottenTopicsData: [],
     }),
   );
@@ -90,8 +117,25 @@ export function produceError(head: Uint8Array, topic: string): number {
   return head[at] << 8 | head[at + 1];
 }
 
+/** The partitions' error codes in a whole answer to {@link produceFrame}. */
+export function produceErrors(answer: Uint8Array): number[] {
+  const reader = new Reader(answer);
+  responseHeader.read(reader, responseHeaderVersion(produce, PRODUCE_VERSION));
+  return produce.response.read(reader, PRODUCE_VERSION).responses
+    .flatMap((topic) => topic.partitionResponses.map((partition) => partition.errorCode));
+}
+
+/** A whole answer to {@link fetchFrame}. */
+export function fetchedPartitions(answer: Uint8Array) {
+  const reader = new Reader(answer);
+  responseHeader.read(reader, responseHeaderVersion(fetch, FETCH_VERSION));
+  const { errorCode, sessionId, responses } = fetch.response.read(reader, FETCH_VERSION);
+  return { errorCode, sessionId, partitions: responses.flatMap((topic) => topic.partitions) };
+}
+
 export interface FetchAnswer {
   readonly errorCode: number;
+  readonly highWatermark: number;
   /** Of the partition's records, the last batch of which may be cut short. */
   readonly recordBytes: number;
 }
@@ -100,10 +144,11 @@ export interface FetchAnswer {
 export function fetchAnswer(head: Uint8Array, topic: string): FetchAnswer {
   // correlation id, tags, throttle time; error code, session id
   const topLevelError = head[9] << 8 | head[10];
-  if (topLevelError !== 0) return { errorCode: topLevelError, recordBytes: 0 };
+  if (topLevelError !== 0) return { errorCode: topLevelError, highWatermark: -1, recordBytes: 0 };
   // one topic, its name, one partition, index
   let at = 4 + 1 + 4 + 2 + 4 + 1 + 1 + topic.length + 1 + 4;
   const errorCode = head[at] << 8 | head[at + 1];
+  const highWatermark = Number(new DataView(head.buffer, head.byteOffset).getBigInt64(at + 2));
   // high watermark, last stable offset, log start offset; aborted transactions (none), preferred replica
   at += 2 + 8 + 8 + 8 + 1 + 4;
   let length = 0;
@@ -112,5 +157,5 @@ export function fetchAnswer(head: Uint8Array, topic: string): FetchAnswer {
     length |= (byte & 0x7f) << shift;
     if (byte < 0x80) break;
   }
-  return { errorCode, recordBytes: Math.max(0, length - 1) };
+  return { errorCode, highWatermark, recordBytes: Math.max(0, length - 1) };
 }

@@ -1,191 +1,212 @@
 /**
- * The loads: produce as fast as answers come, consume as fast as they come, and one record at a time through both.
- * They measure time on the client's side; what the broker spent is measured around them.
+ * The loads that go as fast as answers come: produce and consume. They measure time on the client's side; what the
+ * broker spent is measured around them.
  */
+import { type ConnectionOptions, RawConnection } from "./connection.ts";
 import {
   fetchAnswer,
+  fetchedPartitions,
   fetchFrame,
-  type FetchLimits,
   produceError,
+  produceErrors,
   produceFrame,
-  VALUE_BYTES,
 } from "./frames.ts";
-import { RawConnection } from "./connection.ts";
 
-/** Whom to load, and with what: every partition has a connection of its own. */
+/** Whom to load, and with what. */
 export interface Target {
   readonly port: number;
   readonly topic: string;
   readonly partitions: number;
+  /** Spread over the partitions; where there are fewer of them, each has several partitions to itself. */
+  readonly connections: number;
   readonly batch: Uint8Array;
   readonly recordsPerBatch: number;
+  readonly valueBytes: number;
+  readonly acks: number;
+}
+
+/** What was moved, and in how long: from the first byte to the last answer. */
+export interface Moved {
+  readonly bytes: number;
+  readonly seconds: number;
 }
 
 /** Requests that a producer has out on a connection: what Java clients allow themselves by default. */
 const PRODUCES_IN_FLIGHT = 5;
-/** What consumers ask for by default, except that they would wait for one byte. */
-const CONSUMER_LIMITS: FetchLimits = { maxWaitMs: 500, minBytes: 1, partitionMaxBytes: 1024 * 1024 };
+/** Batches of several partitions go in one request up to here: max.request.size of Java clients. */
+const REQUEST_BYTES_MAX = 1024 * 1024;
+const MANY_CONNECTIONS = 10;
 
-/** Bytes of values in `batches` batches. */
-export function valueBytes({ recordsPerBatch }: Target, batches: number): number {
-  return batches * recordsPerBatch * VALUE_BYTES;
-}
-
-/** Sends `batchesEach` batches to every partition; gives the seconds from the first byte to the last answer. */
-export function produceLoad(target: Target, batchesEach: number): Promise<number> {
-  return withConnections(target, (connection, partition, done, fail) => {
-    const frame = produceFrame(target.topic, partition, target.batch);
-    let sent = 0, answered = 0;
+/** Sends about `batches` batches, the same share through every connection. */
+export function produceLoad(target: Target, batches: number): Promise<Moved> {
+  const { topic, batch, acks } = target;
+  const several = target.partitions > target.connections;
+  return withConnections(target, batches, several ? { headBytes: Infinity } : {}, (worker) => {
+    const { connection, partitions, share } = worker;
+    const perRequest = Math.max(1, Math.floor(REQUEST_BYTES_MAX / batch.length));
+    const requests: { frame: Uint8Array; batches: number }[] = [];
+    for (let at = 0; at < partitions.length; at += perRequest) {
+      const some = partitions.slice(at, at + perRequest);
+      requests.push({ frame: produceFrame(topic, some, batch, acks), batches: some.length });
+    }
+    let next = 0, sent = 0;
+    const unanswered: number[] = [];
     const send = () => {
-      sent++;
-      connection.send(frame);
+      const request = requests[next++ % requests.length];
+      sent += request.batches;
+      unanswered.push(request.batches);
+      connection.send(request.frame);
     };
     connection.onAnswer = (head) => {
-      const error = produceError(head, target.topic);
-      if (error !== 0) return fail(new Error(`produce to ${target.topic}-${partition}: error ${error}`));
-      if (++answered === batchesEach) done();
-      else if (sent < batchesEach) send();
+      const error = several ? produceErrors(head).find((code) => code !== 0) ?? 0 : produceError(head, topic);
+      if (error !== 0) return worker.fail(new Error(`produce to ${topic}: error ${error}`));
+      if (worker.move(unanswered.shift()!)) worker.done();
+      else if (sent < share) send();
     };
-    while (sent < Math.min(PRODUCES_IN_FLIGHT, batchesEach)) send();
+    while (sent < share && unanswered.length < PRODUCES_IN_FLIGHT) send();
   });
 }
 
-/** Reads `batchesEach` batches of every partition from its beginning, `passes` times over; gives seconds. */
-export function consumeLoad(target: Target, batchesEach: number, passes: number): Promise<number> {
+/**
+ * Reads about `batches` batches, the same share through every connection, each from the beginning and over again.
+ * `onMoved` is told of every answer's.
+ */
+export function consumeLoad(
+  target: Target,
+  batches: number,
+  onMoved?: (batches: number) => void,
+): Promise<Moved> {
+  if (target.partitions > target.connections) return consumeSeveral(target, batches, onMoved);
   const { topic, recordsPerBatch } = target;
-  return withConnections(target, (connection, partition, done, fail) => {
-    let batches = 0, passesLeft = passes;
-    const ask = () => {
-      connection.send(fetchFrame(topic, partition, batches * recordsPerBatch, CONSUMER_LIMITS));
-    };
+  return withConnections(target, batches, {}, (worker) => {
+    const { connection, partitions: [partition] } = worker;
+    let offset = 0;
+    const ask = () => connection.send(fetchFrame(topic, [[partition, offset]]));
     connection.onAnswer = (head) => {
-      const { errorCode, recordBytes } = fetchAnswer(head, topic);
-      if (errorCode !== 0) return fail(new Error(`fetch from ${topic}-${partition}: error ${errorCode}`));
-      batches += Math.floor(recordBytes / target.batch.length);
-      if (batches >= batchesEach) {
-        if (--passesLeft === 0) return done();
-        batches = 0;
+      const { errorCode, highWatermark, recordBytes } = fetchAnswer(head, topic);
+      if (errorCode !== 0) {
+        return worker.fail(new Error(`fetch from ${topic}-${partition}: error ${errorCode}`));
       }
+      // The last batch of an answer may be cut short.
+      const whole = Math.floor(recordBytes / target.batch.length);
+      if (worker.move(whole)) return worker.done();
+      offset += whole * recordsPerBatch;
+      if (offset >= highWatermark) offset = 0;
       ask();
     };
     ask();
-  });
+  }, onMoved);
 }
 
-/** One connection for each partition, until `run` has called `done` for all; gives the seconds that took. */
+/** The same with several partitions to a connection, in one request and a fetch session, as consumers ask. */
+function consumeSeveral(
+  target: Target,
+  batches: number,
+  onMoved?: (batches: number) => void,
+): Promise<Moved> {
+  const { topic, recordsPerBatch } = target;
+  return withConnections(target, batches, { headBytes: Infinity }, (worker) => {
+    const { connection, partitions } = worker;
+    const offsets = new Map(partitions.map((partition) => [partition, 0]));
+    const ended = new Set<number>();
+    let session = { id: 0, epoch: 0 };
+    const ask = (moved: Iterable<number>) => {
+      const asked = Array.from(moved, (partition) => [partition, offsets.get(partition)!] as const);
+      connection.send(fetchFrame(topic, asked, undefined, session));
+    };
+    connection.onAnswer = (answer) => {
+      const fetched = fetchedPartitions(answer);
+      const failed = [fetched, ...fetched.partitions].find(({ errorCode }) => errorCode !== 0);
+      if (failed) return worker.fail(new Error(`fetch from ${topic}: error ${failed.errorCode}`));
+      session = { id: fetched.sessionId, epoch: session.epoch + 1 };
+      const moved = new Set<number>();
+      let enough = false;
+      for (const { partitionIndex, records, highWatermark } of fetched.partitions) {
+        const whole = Math.floor((records?.length ?? 0) / target.batch.length);
+        if (whole === 0) continue;
+        enough = worker.move(whole);
+        const offset = offsets.get(partitionIndex)! + whole * recordsPerBatch;
+        offsets.set(partitionIndex, offset);
+        moved.add(partitionIndex);
+        if (offset >= Number(highWatermark)) ended.add(partitionIndex);
+      }
+      if (enough) return worker.done();
+      if (ended.size < offsets.size) return ask(moved);
+      for (const partition of partitions) offsets.set(partition, 0);
+      ended.clear();
+      ask(partitions);
+    };
+    ask(partitions);
+  }, onMoved);
+}
+
+/** A connection at work. */
+interface Worker {
+  readonly connection: RawConnection;
+  readonly partitions: readonly number[];
+  /** Batches that it has to move. */
+  readonly share: number;
+  /** Counts batches; whether its share is done. */
+  readonly move: (batches: number) => boolean;
+  readonly done: () => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** Lends out every connection until each has called `done`. */
 async function withConnections(
-  { port, partitions }: Target,
-  run: (connection: RawConnection, partition: number, done: () => void, fail: (error: Error) => void) => void,
-): Promise<number> {
-  const connections = await Promise.all(
-    Array.from({ length: partitions }, () => RawConnection.connect(port)),
-  );
+  target: Target,
+  batches: number,
+  options: ConnectionOptions,
+  run: (worker: Worker) => void,
+  onMoved: (batches: number) => void = () => {},
+): Promise<Moved> {
+  const { port, connections: count, partitions } = target;
+  const readBytes = count > MANY_CONNECTIONS ? 32 * 1024 : undefined;
+  const connections = await openConnections(port, count, { ...options, readBytes });
+  const share = Math.ceil(batches / count);
+  let movedByAll = 0;
   try {
     const started = performance.now();
-    await Promise.all(connections.map((connection, partition) =>
+    await Promise.all(connections.map((connection, number) =>
       new Promise<void>((resolve, reject) => {
         connection.onFailure = reject;
-        run(connection, partition, resolve, reject);
+        let moved = 0;
+        const move = (batches: number) => {
+          movedByAll += batches;
+          onMoved(batches);
+          return (moved += batches) >= share;
+        };
+        const own = partitionsOf(number, count, partitions);
+        run({ connection, partitions: own, share, move, done: resolve, fail: reject });
       })
     ));
-    return (performance.now() - started) / 1000;
+    const seconds = (performance.now() - started) / 1000;
+    return { seconds, bytes: movedByAll * target.recordsPerBatch * target.valueBytes };
   } finally {
     for (const connection of connections) connection.close();
   }
 }
 
-/**
- * Sends `count` batches of one record, each when the one before has been read by a waiting fetch; gives the
- * milliseconds from sending each to having it.
- */
-export async function oneInFlight(target: Target, count: number): Promise<Float64Array> {
-  const times = new Float64Array(count);
-  await withReader(target, (producer, reader, done) => {
-    const frame = produceFrame(target.topic, 0, target.batch);
-    let acknowledged = 0, read = 0, sentAt = 0;
-    const next = () => {
-      if (acknowledged !== read) return;
-      if (read === count) return done();
-      reader.ask();
-      sentAt = performance.now();
-      producer.send(frame);
-    };
-    producer.onAnswer = () => {
-      acknowledged++;
-      next();
-    };
-    reader.onBatches = (batches) => {
-      if (batches === 0) return reader.ask();
-      times[read++] = performance.now() - sentAt;
-      next();
-    };
-    next();
-  });
-  return times;
+/** Which partitions connection `number` of `connections` has: together all of them, and none has none. */
+export function partitionsOf(number: number, connections: number, partitions: number): number[] {
+  if (connections >= partitions) return [number % partitions];
+  const own: number[] = [];
+  for (let partition = number; partition < partitions; partition += connections) own.push(partition);
+  return own;
 }
 
-/**
- * Sends a batch of one record every `everyMs`, whatever has come of those before; gives the milliseconds from sending
- * each to having it.
- */
-export async function atRate(target: Target, count: number, everyMs: number): Promise<Float64Array> {
-  const times = new Float64Array(count);
-  await withReader(target, (producer, reader, done) => {
-    const frame = produceFrame(target.topic, 0, target.batch);
-    const sentAt = new Float64Array(count);
-    let sent = 0, read = 0;
-    const started = performance.now();
-    const tick = () => {
-      // As many as are due: timers are late now and then, the rate must not be.
-      while (sent < count && performance.now() - started >= sent * everyMs) {
-        sentAt[sent++] = performance.now();
-        producer.send(frame);
-      }
-      if (sent < count) setTimeout(tick, Math.max(0, started + sent * everyMs - performance.now()));
-    };
-    reader.onBatches = (batches) => {
-      const now = performance.now();
-      for (const end = read + batches; read < end; read++) times[read] = now - sentAt[read];
-      if (read === count) done();
-      else reader.ask();
-    };
-    reader.ask();
-    tick();
-  });
-  return times;
-}
-
-interface Reader {
-  /** Asks for what comes next, waiting for it. */
-  ask(): void;
-  onBatches: (batches: number) => void;
-}
-
-/** A producer's and a consumer's connection to partition 0, the consumer at the beginning of a topic that must be new. */
-async function withReader(
-  { port, topic, batch, recordsPerBatch }: Target,
-  run: (producer: RawConnection, reader: Reader, done: () => void) => void,
-): Promise<void> {
-  const [producer, consumer] = await Promise.all([RawConnection.connect(port), RawConnection.connect(port)]);
-  try {
-    await new Promise<void>((resolve, reject) => {
-      let offset = 0;
-      const reader: Reader = {
-        ask: () => consumer.send(fetchFrame(topic, 0, offset, CONSUMER_LIMITS)),
-        onBatches: () => {},
-      };
-      consumer.onAnswer = (head) => {
-        const { errorCode, recordBytes } = fetchAnswer(head, topic);
-        if (errorCode !== 0) return reject(new Error(`fetch from ${topic}-0: error ${errorCode}`));
-        const batches = Math.floor(recordBytes / batch.length);
-        offset += batches * recordsPerBatch;
-        reader.onBatches(batches);
-      };
-      producer.onFailure = consumer.onFailure = reject;
-      run(producer, reader, resolve);
-    });
-  } finally {
-    producer.close();
-    consumer.close();
+/** Some at a time, since a burst of a thousand would overflow a listener's queue. */
+export async function openConnections(
+  port: number,
+  count: number,
+  options: ConnectionOptions = {},
+): Promise<RawConnection[]> {
+  const connections: RawConnection[] = [];
+  while (connections.length < count) {
+    const some = Math.min(50, count - connections.length);
+    connections.push(
+      ...await Promise.all(Array.from({ length: some }, () => RawConnection.connect(port, options))),
+    );
   }
+  return connections;
 }

@@ -37,6 +37,21 @@ export function processStat(pid: number): ProcessStat {
   return parseStat(Deno.readTextFileSync(`/proc/${pid}/stat`));
 }
 
+/** Whether the process has not ended; one that its parent has not asked after has. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(Deno.readTextFileSync(`/proc/${pid}/status`));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** Files, sockets and the like that it has open. */
+export function openHandles(pid: number): number {
+  return [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
+}
+
 /** Resident memory in bytes, files that are mapped and in memory included. */
 export function residentBytes(pid: number): number {
   return parseStatusBytes(Deno.readTextFileSync(`/proc/${pid}/status`), "VmRSS");

@@ -5,15 +5,14 @@
  */
 import { join } from "node:path";
 import { VALUE_BYTES } from "./frames.ts";
+import type { Moved } from "./load.ts";
+import { metrics } from "./metrics.ts";
 import { exists } from "./paths.ts";
+import { CpuMeter } from "./process_stats.ts";
+import { GIGABYTE, MEGABYTE, running, type Scenario } from "./scenario.ts";
+import { withTopic } from "./topics.ts";
 
-/** What a client moved. */
-export interface Moved {
-  readonly bytes: number;
-  readonly seconds: number;
-}
-
-export interface ClientTurns {
+interface ClientTurns {
   readonly produced: () => Promise<Moved>;
   readonly consumed: () => Promise<Moved>;
 }
@@ -21,12 +20,59 @@ export interface ClientTurns {
 const LIBRDKAFKA_RECORDS = 200_000;
 const JAVA_RECORDS = 400_000;
 
+const PARTITIONS = 3;
+
+export const librdkafkaScenario = (checkout: string): Scenario =>
+  realClient(
+    "librdkafka",
+    "1 KB records through librdkafka (confluent-kafka for Python)",
+    (port, topic) => librdkafka(checkout, port, topic),
+  );
+
+export const javaScenario = (checkout: string): Scenario =>
+  realClient(
+    "java",
+    "1 KB records through Kafka's own producer and consumer performance tools",
+    (port, topic) => javaClients(checkout, port, topic),
+  );
+
+/** A client with a perf loop of its own; MB/s is what that client sees, and mostly its own. */
+function realClient(
+  name: string,
+  about: string,
+  turnsAt: (port: number, topic: string) => Promise<ClientTurns | string>,
+): Scenario {
+  return {
+    name,
+    about,
+    maxRounds: 3,
+    warmUps: 0,
+    metrics: [
+      metrics.produceCpu,
+      metrics.told.higher("produced", "MB/s"),
+      metrics.consumeCpu,
+      metrics.told.higher("consumed", "MB/s"),
+    ],
+    measure(subject) {
+      const { port, pid } = running(subject);
+      const topic = `${name}-${subject.serial()}`;
+      return withTopic(port, topic, PARTITIONS, async () => {
+        const turns = await turnsAt(port, topic);
+        if (typeof turns === "string") return turns;
+        const numbers: number[] = [];
+        for (const turn of [turns.produced, turns.consumed]) {
+          const cpu = new CpuMeter(pid);
+          const { bytes, seconds } = await turn();
+          numbers.push(cpu.seconds() / (bytes / GIGABYTE), bytes / MEGABYTE / seconds);
+        }
+        return numbers;
+      });
+    },
+  };
+}
+
 /** The script beside this file, run by the Python that has confluent-kafka. */
-export async function librdkafka(
-  checkout: string,
-  port: number,
-  topic: string,
-): Promise<ClientTurns | string> {
+async function librdkafka(checkout: string, port: number, topic: string): Promise<ClientTurns | string> {
   const python = Deno.env.get("BENCH_PYTHON") ?? join(checkout, ".cache/clients/python/bin/python");
   if (!await exists(python)) return `no ${python}: run deno task test:clients once, or set BENCH_PYTHON`;
   const script = join(import.meta.dirname!, "librdkafka.py");
@@ -41,7 +87,7 @@ export async function librdkafka(
 }
 
 /** Kafka's ProducerPerformance and ConsumerPerformance, from KAFKA_HOME or through the baseline script. */
-export async function javaClients(
+async function javaClients(
   checkout: string,
   port: number,
   topic: string,

@@ -1,26 +1,42 @@
-/** Measurements as JSON, as a table for the terminal and for Markdown, and as a chart. Pure. */
+/** Measurements as JSON, as a table for the terminal, and as tables for Markdown. Pure. */
+import type { Metric } from "./metrics.ts";
 import { median, medianRatio, readable } from "./statistics.ts";
-import type { Metric } from "./scenarios.ts";
 
 /** All values of one metric of one scenario, in the order in which they were measured. */
 export interface Result {
+  /** The title of the scenario's group. */
+  readonly group: string;
   readonly scenario: string;
+  readonly about: string;
   readonly metric: Metric;
   readonly ours: readonly number[];
   readonly theirs: readonly number[];
+  readonly date: string;
+  /** Load average of one minute before the scenario: others may have used the machine too. */
+  readonly load: number;
+  readonly version: { readonly ours: string; readonly theirs: string; readonly deno: string };
 }
 
 export interface Report {
-  readonly date: string;
   /** Who was compared: the first is Trackway. */
   readonly brokers: readonly [string, string];
-  readonly versions: Readonly<Record<string, string>>;
   readonly machine: Readonly<Record<string, string | number>>;
-  /** Of one minute, before each scenario and at the end: others may have used the machine too. */
-  readonly loadAverages: Readonly<Record<string, number>>;
   readonly results: readonly Result[];
   /** Scenarios that could not be run, and why. */
   readonly skipped: Readonly<Record<string, string>>;
+}
+
+/** Trackway's value by the other's: the median of the ratios of turns that followed each other. */
+export function ratioOf({ ours, theirs }: Result): number {
+  return medianRatio(ours, theirs);
+}
+
+/** How far a ratio is beyond its aim: 1 is just met, 2 is twice too much or half of what it should be; null without aim. */
+export function shortfall(result: Result): number | null {
+  const { aim, better } = result.metric;
+  if (aim === undefined) return null;
+  const ratio = ratioOf(result);
+  return better === "lower" ? ratio / aim : aim / ratio;
 }
 
 /** One line of a table. */
@@ -29,96 +45,109 @@ export interface Row {
   readonly metric: string;
   readonly ours: string;
   readonly theirs: string;
-  /** Trackway's value by the other's: the median of the ratios of turns that followed each other. */
   readonly ratio: string;
   readonly aim: string;
 }
 
-export function rows(report: Report): Row[] {
-  return report.results.map(({ scenario, metric, ours, theirs }) => {
-    const ratio = medianRatio(ours, theirs);
-    const sign = metric.better === "lower" ? "≤" : "≥";
-    const met = metric.aim !== undefined &&
-      (metric.better === "lower" ? ratio <= metric.aim : ratio >= metric.aim);
-    return {
-      scenario,
-      metric: metric.name,
-      ours: `${readable(median(ours))} ${metric.unit}`,
-      theirs: `${readable(median(theirs))} ${metric.unit}`,
-      ratio: readable(ratio),
-      aim: metric.aim === undefined ? "" : `${sign} ${readable(metric.aim)}${met ? " ✓" : ""}`,
-    };
-  });
+export function rowOf(result: Result): Row {
+  const { scenario, metric, ours, theirs } = result;
+  const sign = metric.better === "lower" ? "≤" : "≥";
+  const short = shortfall(result);
+  return {
+    scenario,
+    metric: metric.name,
+    ours: `${readable(median(ours))} ${metric.unit}`,
+    theirs: `${readable(median(theirs))} ${metric.unit}`,
+    ratio: readable(ratioOf(result)),
+    aim: short === null ? "" : `${sign} ${readable(metric.aim!)}${short <= 1 ? " ✓" : ""}`,
+  };
 }
 
-function cells(report: Report): string[][] {
-  const header = ["scenario", "metric", ...report.brokers, "ratio", "aim"];
-  return [header, ...rows(report).map((r) => [r.scenario, r.metric, r.ours, r.theirs, r.ratio, r.aim])];
+/** Groups in the order of their first results. */
+export function byGroup(report: Report): Map<string, Result[]> {
+  return Map.groupBy(report.results, ({ group }) => group);
+}
+
+/** What misses its aim, the furthest first: where the work is. */
+export function shortOfAim(report: Report): Result[] {
+  return report.results.filter((result) => (shortfall(result) ?? 0) > 1)
+    .sort((a, b) => shortfall(b)! - shortfall(a)!);
 }
 
 /** Columns from the third on are numbers, and stand at the right. */
 const FIRST_NUMBER = 2;
+const header = ({ brokers }: Report) => ["scenario", "metric", ...brokers, "ratio", "aim"];
+const cells = (row: Row) => [row.scenario, row.metric, row.ours, row.theirs, row.ratio, row.aim];
 
-/** Columns side by side, for a terminal. */
+/** Columns side by side, a paragraph for each group, for a terminal. */
 export function textTable(report: Report): string {
-  const table = cells(report);
-  const widths = table[0].map((_, column) => Math.max(...table.map((line) => line[column].length)));
-  return table.map((line) =>
+  const groups = [...byGroup(report).values()].map((results) =>
+    results.map((result) => cells(rowOf(result)))
+  );
+  const lines = [header(report), ...groups.flat()];
+  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
+  const text = (line: string[]) =>
     line.map((cell, column) =>
       column < FIRST_NUMBER ? cell.padEnd(widths[column]) : cell.padStart(widths[column])
-    ).join("  ").trimEnd()
-  ).join("\n");
+    ).join("  ").trimEnd();
+  return [text(header(report)), ...groups.map((group) => group.map(text).join("\n"))].join("\n\n");
 }
 
-export function markdownTable(report: Report): string {
-  const [header, ...lines] = cells(report);
-  const rule = header.map((_, column) => column < FIRST_NUMBER ? "---" : "---:");
-  return [header, rule, ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
-}
-
-const ROW_HEIGHT = 22, LABEL_WIDTH = 360, BAR_WIDTH = 420, MARGIN = 50;
-
-/** How many times better Trackway is, a bar for each metric, on a logarithmic scale around 1. */
-export function chart(report: Report): string {
-  const bars = report.results.map(({ scenario, metric, ours, theirs }) => {
-    const ratio = medianRatio(ours, theirs);
-    return { label: `${scenario}: ${metric.name}`, times: metric.better === "lower" ? 1 / ratio : ratio };
-  }).filter((bar) => Number.isFinite(bar.times) && bar.times > 0);
-  const reach = Math.max(2, ...bars.map((bar) => Math.max(bar.times, 1 / bar.times)));
-  const low = Math.min(1, ...bars.map((bar) => bar.times));
-  const span = Math.log(reach) - Math.log(low);
-  const x = (times: number) => LABEL_WIDTH + (Math.log(times) - Math.log(low)) / span * BAR_WIDTH;
-  const height = MARGIN + bars.length * ROW_HEIGHT + 10;
-  const width = LABEL_WIDTH + BAR_WIDTH + 80;
-  const lines = bars.map(({ label, times }, i) => {
-    const y = MARGIN + i * ROW_HEIGHT;
-    const [from, to] = times >= 1 ? [x(1), x(times)] : [x(times), x(1)];
-    return `<text x="${LABEL_WIDTH - 10}" y="${y + 14}" text-anchor="end">${escaped(label)}</text>` +
-      `<rect x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${
-        ROW_HEIGHT - 7
-      }" fill="${times >= 1 ? "#2a7f62" : "#b5483a"}"/>` +
-      `<text x="${(to + 6).toFixed(1)}" y="${y + 14}">${readable(times)}×</text>`;
+/** A heading, a list of the scenarios and a table for each group; before them, what misses its aim. */
+export function markdownTables(report: Report): string {
+  const parts = [...byGroup(report)].map(([group, results]) => {
+    const abouts = new Map(results.map(({ scenario, about }) => [scenario, about]));
+    const list = [...abouts].map(([scenario, about]) => `- **${scenario}**: ${about}`).join("\n");
+    return `### ${group}\n\n${list}\n\n${markdown(report, results)}`;
   });
-  const one = x(1).toFixed(1);
-  const [us, them] = report.brokers.map(escaped);
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
-    `viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#333">\n` +
-    `<rect width="${width}" height="${height}" fill="#fff"/>\n` +
-    `<text x="10" y="22" font-size="15">How many times better ${us} is than ${them} (logarithmic)</text>\n` +
-    `<line x1="${one}" y1="${MARGIN - 8}" x2="${one}" y2="${height - 6}" stroke="#999"/>\n` +
-    `${lines.join("\n")}\n</svg>\n`;
+  const short = shortOfAim(report);
+  const aims = report.results.filter(({ metric }) => metric.aim !== undefined).length;
+  const summary = `### Short of the aim\n\n${aims - short.length} of ${aims} aims are met. ` +
+    (short.length === 0 ? "" : `The others, the furthest first:\n\n${markdown(report, short)}`);
+  return [summary.trimEnd(), ...parts].join("\n\n");
 }
 
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+function markdown(report: Report, results: readonly Result[]): string {
+  const head = header(report);
+  const rule = head.map((_, column) => column < FIRST_NUMBER ? "---" : "---:");
+  return [head, rule, ...results.map((result) => cells(rowOf(result)))]
+    .map((line) => `| ${line.join(" | ")} |`).join("\n");
 }
 
-const TABLE_BEGINS = "<!-- table: written by deno task bench --docs -->",
-  TABLE_ENDS = "<!-- end of table -->";
+/** When, what and where, in a sentence. */
+export function caption({ results, brokers, machine }: Report): string {
+  const range = (values: string[]) => {
+    const sorted = [...new Set(values)].sort();
+    return sorted.length <= 2 ? sorted.join(" and ") : `${sorted[0]} to ${sorted.at(-1)}`;
+  };
+  const commits = [...new Set(results.map(({ version }) => version.ours))];
+  const loads = results.map(({ load }) => load);
+  return `${range(results.map(({ date }) => date.slice(0, 10)))}: Trackway ${commits.join(", ")} on Deno ${
+    range(results.map(({ version }) => version.deno))
+  }, ${brokers[1]} ${
+    range(results.map(({ version }) => version.theirs))
+  }; ${machine.cores} cores (${machine.cpu}), ` +
+    `${machine.memoryGB} GB; load average ${Math.min(...loads).toFixed(1)} to ${
+      Math.max(...loads).toFixed(1)
+    } while it ran.`;
+}
 
-/** `document` with what stands between the two marks replaced. Throws when the marks are not there. */
-export function withTable(document: string, table: string): string {
-  const begins = document.indexOf(TABLE_BEGINS), ends = document.indexOf(TABLE_ENDS);
-  if (begins < 0 || ends < begins) throw new Error(`the document has no "${TABLE_BEGINS}" … "${TABLE_ENDS}"`);
-  return document.slice(0, begins + TABLE_BEGINS.length) + `\n\n${table}\n\n` + document.slice(ends);
+/** `newer`, with the results of `older` for scenarios that it has not measured, in the order of `scenarios`. */
+export function merged(older: Report, newer: Report, scenarios: readonly string[]): Report {
+  const results = scenarios.flatMap((name) => {
+    const of = (report: Report) => report.results.filter(({ scenario }) => scenario === name);
+    return of(newer).length > 0 ? of(newer) : of(older);
+  });
+  return { ...newer, results };
+}
+
+/**
+ * `document` with what stands between the marks `<!-- NAME: written by deno task bench… -->` and `<!-- end of NAME -->`
+ * replaced. Throws when they are not there.
+ */
+export function withTable(document: string, name: string, table: string): string {
+  const begins = new RegExp(`<!-- ${name}: written by [^>]* -->`).exec(document);
+  const ends = document.indexOf(`<!-- end of ${name} -->`);
+  if (begins === null || ends < begins.index) throw new Error(`the document has no marks for ${name}`);
+  return document.slice(0, begins.index + begins[0].length) + `\n\n${table}\n\n` + document.slice(ends);
 }

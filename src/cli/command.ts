@@ -1,4 +1,5 @@
 /** The first word of the command line: which subcommand runs. */
+import { check } from "./check.ts";
 import { help } from "./help.ts";
 import { start, type StartBroker } from "./start.ts";
 import type { Terminal } from "./terminal.ts";
@@ -14,6 +15,8 @@ export async function runCommand(
   switch (command) {
     case "start":
       return await start(rest, terminal, startBroker);
+    case "check":
+      return await check(rest, terminal);
     case "version":
     case "--version":
       return version(terminal);

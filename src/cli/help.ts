@@ -5,6 +5,7 @@ import { VERSION } from "./version.ts";
 const general = `Trackway ${VERSION}: a broker that speaks the Apache Kafka protocol
 
   trackway start [flags]    start a broker (trackway start --help lists the flags)
+  trackway check [flags]    look through a data directory for damage (trackway check --help tells how)
   trackway version          print the version
   trackway help [command]   print this, or a command's help
 
@@ -27,9 +28,24 @@ A setting may also come from the environment: TRACKWAY_NUM_PARTITIONS is num.par
   trackway start --config server.properties --set auto.create.topics.enable=false
   trackway start --host 0.0.0.0 --set advertised.listeners=PLAINTEXT://kafka.example.com:9092`;
 
+const check = `trackway check: look through a data directory, without a broker and without changing anything
+
+  --data DIR           the directory (./data); no broker may be running on it
+  --deep               decompress and read every record as well
+  --json               one JSON object a line: findings, and a summary last
+  --help               print this
+
+Every batch is read and its checksum computed, and indexes, producer snapshots, checkpoints and metadata are held
+against what is in the logs. A line for each finding says where, what, and what the broker will do about it: "damage"
+is what was whole once, "note" what an interrupted process leaves and the broker clears up without a loss.
+
+Exit code 0: no damage. 1: damage was found. 2: the directory could not be checked.
+
+  trackway check --data /var/lib/trackway --deep`;
+
 const version = `trackway version: print the version and what it runs on`;
 
-const texts: Readonly<Record<string, string>> = { start, version, help: general };
+const texts: Readonly<Record<string, string>> = { start, check, version, help: general };
 
 /** The help text of a command, or the general one; null for a command that does not exist. */
 export function helpText(command?: string): string | null {

@@ -11,6 +11,8 @@ export interface Terminal {
   out(line: string): void;
   /** A line for the operator: warnings, failures, the log. */
   err(line: string): void;
+  /** Replaces the line at which progress is shown, "" clears it; nothing happens where nobody would see it. */
+  progress(text: string): void;
   /** Throws what Deno throws when the file cannot be read. */
   readTextFile(path: string): string;
   environment(): Record<string, string>;
@@ -27,6 +29,9 @@ export interface Terminal {
 export const systemTerminal: Terminal = {
   out: (line) => writeLine(Deno.stdout, line),
   err: (line) => writeLine(Deno.stderr, line),
+  progress: (text) => {
+    if (Deno.stderr.isTerminal()) write(Deno.stderr, `\r\x1b[K${text}`);
+  },
   readTextFile: (path) => Deno.readTextFileSync(path),
   environment: () => Deno.env.toObject(),
   machine: thisMachine,
@@ -66,8 +71,16 @@ const SIGHUP_BIT = 1;
 
 const encoder = new TextEncoder();
 
-function writeLine(to: { writeSync(bytes: Uint8Array): number }, line: string): void {
-  const bytes = encoder.encode(line + "\n");
+interface Sink {
+  writeSync(bytes: Uint8Array): number;
+}
+
+function writeLine(to: Sink, line: string): void {
+  write(to, line + "\n");
+}
+
+function write(to: Sink, text: string): void {
+  const bytes = encoder.encode(text);
   try {
     for (let written = 0; written < bytes.length;) written += to.writeSync(bytes.subarray(written));
   } catch {

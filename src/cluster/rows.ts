@@ -82,6 +82,13 @@ export function deletionRow(topic: string): string {
   return JSON.stringify({ topic });
 }
 
+/** The name of a topic that was deleted. */
+export function parseDeletionRow(key: string, value: string): string {
+  const { topic } = parseObject(key, value);
+  if (typeof topic !== "string") throw corrupt(key, "topic is missing");
+  return topic;
+}
+
 export function configRow(configs: ReadonlyMap<string, string>): string {
   return JSON.stringify(Object.fromEntries(configs));
 }

@@ -21,6 +21,10 @@ export class FakeTerminal implements Terminal {
   err(line: string): void {
     this.errLines.push(line);
   }
+  readonly progressTexts: string[] = [];
+  progress(text: string): void {
+    this.progressTexts.push(text);
+  }
   readTextFile(path: string): string {
     if (!(path in this.files)) throw new Deno.errors.NotFound(`No such file or directory: ${path}`);
     return this.files[path];

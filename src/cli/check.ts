@@ -1,0 +1,152 @@
+/**
+ * `trackway check`: looks through a data directory and says what it finds. Composes the checks of metadata and of storage,
+ * which do not know each other, and prints as they go.
+ */
+import { parseArgs } from "@std/cli/parse-args";
+import { CannotCheck, type Finding } from "../base/finding.ts";
+import { type CheckedMetadata, checkMetadata } from "../cluster/check.ts";
+import { METADATA_FILE } from "../cluster/sqlite_file.ts";
+import {
+  checkDirectory,
+  type DirectoryCheck,
+  type KnownTopics,
+  withDirectoryLocked,
+} from "../storage/check.ts";
+import { IoError } from "../storage/files.ts";
+import { realFilesReadOnly } from "../storage/files_read_only.ts";
+import { helpText } from "./help.ts";
+import type { Terminal } from "./terminal.ts";
+
+const DEFAULT_DIRECTORY = "./data";
+const DAMAGED = 1;
+const NOT_CHECKED = 2;
+
+/** How often the progress is shown anew. */
+const PROGRESS_EVERY_MS = 200;
+
+/** Checks the directory that the flags name. Gives the exit code. */
+export async function check(args: readonly string[], terminal: Terminal): Promise<number> {
+  const flags = readFlags(args);
+  if ("error" in flags) {
+    terminal.err(`trackway: ${flags.error}`);
+    return NOT_CHECKED;
+  }
+  if (flags.help) {
+    terminal.out(helpText("check")!);
+    return 0;
+  }
+  try {
+    return await withDirectoryLocked(realFilesReadOnly, flags.data, () => run(flags, terminal));
+  } catch (error) {
+    // Anything else is a bug and keeps its stack trace.
+    if (!(error instanceof CannotCheck || error instanceof IoError)) throw error;
+    terminal.progress("");
+    terminal.err(`trackway: ${error.message}`);
+    return NOT_CHECKED;
+  }
+}
+
+interface Flags {
+  readonly help: boolean;
+  readonly data: string;
+  readonly deep: boolean;
+  readonly json: boolean;
+}
+
+function readFlags(args: readonly string[]): Flags | { readonly error: string } {
+  let unknown: string | undefined;
+  const parsed = parseArgs([...args], {
+    string: ["data"],
+    boolean: ["deep", "json", "help"],
+    alias: { help: "h" },
+    unknown(arg: string) {
+      unknown ??= arg;
+      return false;
+    },
+  });
+  if (unknown !== undefined) {
+    return { error: `check does not know ${unknown}: trackway check --help lists its flags` };
+  }
+  if (parsed.data === "") return { error: "--data needs a value: trackway check --help says which" };
+  return { help: parsed.help, data: parsed.data ?? DEFAULT_DIRECTORY, deep: parsed.deep, json: parsed.json };
+}
+
+function run(flags: Flags, terminal: Terminal): number {
+  const counts = { damage: 0, note: 0 };
+  const report = (finding: Finding) => {
+    counts[finding.severity]++;
+    terminal.progress("");
+    terminal.out(flags.json ? JSON.stringify(finding) : line(finding));
+  };
+  const metadata = checkMetadata(flags.data, report);
+  const startedMs = terminal.uptimeMs();
+  let shownMs = startedMs;
+  const checked = checkDirectory({
+    files: realFilesReadOnly,
+    directory: flags.data,
+    known: knownTopics(metadata),
+    hasMetadata: metadata !== null || counts.damage > 0,
+    metadataFile: METADATA_FILE,
+    deep: flags.deep,
+    report,
+    onProgress(doneBytes, allBytes) {
+      const now = terminal.uptimeMs();
+      if (now - shownMs < PROGRESS_EVERY_MS) return;
+      shownMs = now;
+      const percent = Math.floor(doneBytes / Math.max(allBytes, 1) * 100);
+      terminal.progress(`${percent} % of ${amount(allBytes)}, ${rate(doneBytes, now - startedMs)}`);
+    },
+  });
+  terminal.progress("");
+  const tookMs = terminal.uptimeMs() - startedMs;
+  terminal.out(
+    flags.json
+      ? JSON.stringify({
+        summary: { directory: flags.data, ...checked, tookMs: Math.round(tookMs), ...counts },
+      })
+      : summary(flags.data, checked, tookMs, counts),
+  );
+  return counts.damage > 0 ? DAMAGED : 0;
+}
+
+/** Null when directories cannot be held against the metadata: the broker would go by the directories. */
+function knownTopics(metadata: CheckedMetadata | null): KnownTopics | null {
+  if (metadata === null || metadata.isNew) return null;
+  const topics = new Map(
+    [...metadata.topics].map(([name, { topicId, partitions, configs }]) => [name, {
+      topicId,
+      partitions: partitions.length,
+      compacted: configs.get("cleanup.policy")?.split(",").includes("compact") ?? false,
+    }]),
+  );
+  return { clusterId: metadata.clusterId, topics, deletions: metadata.deletions };
+}
+
+function line({ severity, file, position, problem, outcome }: Finding): string {
+  const where = position === null ? file : `${file} at ${position}`;
+  return `${severity.padEnd(6)}  ${where}: ${problem}; the broker ${outcome}`;
+}
+
+function summary(
+  directory: string,
+  { closed, partitions, segments, bytes }: DirectoryCheck,
+  tookMs: number,
+  counts: Readonly<Record<Finding["severity"], number>>,
+): string {
+  const left = closed ? "closed in order" : "not closed in order";
+  const found = counts.damage > 0 ? `${counts.damage} damaged` : "no damage";
+  return `${directory} (${left}): ${counted(partitions, "partition")}, ${counted(segments, "segment")}, ` +
+    `${amount(bytes)} in ${(tookMs / 1000).toFixed(1)} s: ${found}, ${counted(counts.note, "note")}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function amount(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+function rate(bytes: number, ms: number): string {
+  return `${Math.round(bytes / 1e3 / Math.max(ms, 1))} MB/s`;
+}

@@ -1,0 +1,28 @@
+/** Holding a partition's `leader-epoch-checkpoint` against the epochs in its batches, as a scan comes by them. */
+
+import type { SeenBatch } from "./check_segment.ts";
+import type { EpochEntry } from "./checkpoints.ts";
+
+export class EpochCheck {
+  private index = -1;
+
+  constructor(
+    private readonly entries: readonly EpochEntry[],
+    /** Records before it are not in the log, although a batch may hold some. */
+    private readonly logStartOffset: number,
+    /** From here on the file may not know of epochs yet: the offset up to which all was flushed. */
+    private readonly knownUpTo: number,
+  ) {}
+
+  /** Why the batch and the file do not agree; null when they do. */
+  batch({ lastOffset, leaderEpoch }: SeenBatch): string | null {
+    const { entries } = this;
+    while (this.index + 1 < entries.length && entries[this.index + 1].startOffset <= lastOffset) this.index++;
+    if (lastOffset < this.logStartOffset) return null;
+    const noted = this.index < 0 ? -1 : entries[this.index].epoch;
+    if (noted === leaderEpoch) return null;
+    const isLatest = this.index === entries.length - 1;
+    if (isLatest && leaderEpoch > noted && lastOffset >= this.knownUpTo) return null;
+    return `leader epoch is ${leaderEpoch}, the checkpoint of epochs says ${noted} for offset ${lastOffset}`;
+  }
+}

@@ -45,6 +45,8 @@ import { LogManager } from "./storage/log_manager.ts";
 const UPKEEP_EVERY_MS = 1000;
 /** How long a stop waits for clients to take the answers that they have been given. */
 const STOP_PATIENCE_MS = 2000;
+/** What quiet connections keep for reading, all of them together; less where memory for requests is set to less. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Produce requests of one connection whose acknowledgement is out. */
 const MAX_PIPELINED = 64;
 
@@ -91,6 +93,7 @@ async function start(
     }), warn),
     maxIdleMs: config.get("connections.max.idle.ms"),
     budget: new MemoryBudget(inFlightBytes),
+    maxKeptBytes: Math.min(MAX_KEPT_BYTES, inFlightBytes / 4),
     maxMemoryWaitMs: config.get("trackway.request.memory.wait.ms"),
     clock,
     ...disconnects(log),

@@ -5,7 +5,7 @@
  * While a request waits the socket is read on a little, so that a client that has left is noticed.
  */
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
-import { FrameCutter } from "./frames.ts";
+import { FrameCutter, type KeptChunks } from "./frames.ts";
 import type { Claim, MemoryBudget } from "./memory_budget.ts";
 
 /** The answer to a frame: chunks to send, or null when nothing is sent. */
@@ -132,11 +132,12 @@ export class Connection implements Peer {
     private readonly budget: MemoryBudget,
     private readonly monotonic: () => number,
     private readonly allUnsent: UnsentAnswers = { bytes: 0 },
+    kept?: KeptChunks,
   ) {
     const { hostname, port } = conn.remoteAddr;
     this.clientHost = `/${hostname}`;
     this.remote = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
-    this.cutter = new FrameCutter(limits.maxFrameBytes);
+    this.cutter = new FrameCutter(limits.maxFrameBytes, kept);
     this.lastActiveMs = monotonic();
   }
 
@@ -450,6 +451,7 @@ export class Connection implements Peer {
       if (!isDisconnect(error)) throw error;
     }
     this.tellDisconnect();
+    this.cutter.close();
     this.claim?.release();
     this.heldClaim?.release();
     this.wakeDrained();

@@ -18,6 +18,21 @@ const MOST_TRUSTED_BYTES = 1024 * 1024 + LARGEST_CHUNK_BYTES;
  */
 const KEPT_READS = 8;
 
+/**
+ * What all connections keep for reading beyond {@link SMALLEST_CHUNK_BYTES} each. A read that waits for bytes cannot be
+ * taken back, so a connection that falls quiet keeps the chunk it was given: for hours, and there may be thousands. When
+ * this is full, a connection waits with a small chunk and takes a larger one only when it has bytes for it.
+ */
+export class KeptChunks {
+  bytes = 0;
+
+  constructor(readonly maxBytes: number = Infinity) {}
+
+  get isFull(): boolean {
+    return this.bytes > this.maxBytes;
+  }
+}
+
 export class FrameCutter {
   private chunk = new Uint8Array(SMALLEST_CHUNK_BYTES);
   private start = 0;
@@ -28,7 +43,15 @@ export class FrameCutter {
   /** The largest frame that came in full, up to {@link MOST_TRUSTED_BYTES}. */
   private trustedBytes = LARGEST_CHUNK_BYTES;
 
-  constructor(private readonly maxFrameBytes: number) {}
+  constructor(private readonly maxFrameBytes: number, private kept: KeptChunks = new KeptChunks()) {}
+
+  /** Nothing is read any more: others may keep what this one has kept. */
+  close(): void {
+    this.kept.bytes -= keptOf(this.chunk);
+    this.kept = new KeptChunks();
+    this.chunk = new Uint8Array(0);
+    this.start = this.end = 0;
+  }
 
   /** How many bytes are held of frames that were not given yet. */
   get heldBytes(): number {
@@ -103,24 +126,35 @@ export class FrameCutter {
   /** Where the next bytes from the socket go: never empty. */
   space(): Uint8Array {
     const held = this.end - this.start;
-    const size = this.pendingSize();
-    const needed = size === null || size > LARGEST_CHUNK_BYTES ? 4 : 4 + size;
+    const { isFull } = this.kept;
+    const wanted = isFull ? SMALLEST_CHUNK_BYTES : this.nextChunkBytes;
     const large = this.roomForLarge();
     if (large > 0) this.replace(large);
-    else if (needed > this.chunk.length - this.start) this.replace(Math.max(needed, this.nextChunkBytes));
-    else if (
+    else if (this.needed(held, isFull) > this.chunk.length - this.start) {
+      this.replace(Math.max(this.needed(held, isFull), wanted));
+    } else if (
       held === 0 &&
       // Also when it grew for a burst that is over: using it up could take a quiet connection hours.
-      (this.chunk.length - this.end < this.nextChunkBytes / 4 ||
-        this.chunk.length > KEPT_READS * this.nextChunkBytes)
+      (this.chunk.length - this.end < wanted / 4 ||
+        this.chunk.length > (isFull ? SMALLEST_CHUNK_BYTES : KEPT_READS * wanted))
     ) {
-      this.replace(this.nextChunkBytes);
-    } else if (this.end === this.chunk.length) this.replace(Math.max(2 * held, this.nextChunkBytes));
+      this.replace(wanted);
+    } else if (this.end === this.chunk.length) this.replace(Math.max(2 * held, wanted));
     return this.chunk.subarray(this.end);
+  }
+
+  /** How large the chunk has to be from the frame's start on, for a frame that is not large. */
+  private needed(held: number, isFull: boolean): number {
+    const size = this.pendingSize();
+    if (size === null || size > LARGEST_CHUNK_BYTES) return 4;
+    // When memory is scarce a frame gets it as its bytes come, as large ones always do.
+    return isFull ? Math.min(4 + size, Math.max(2 * held, SMALLEST_CHUNK_BYTES)) : 4 + size;
   }
 
   /** Tells that `bytes` bytes came into {@link space}. */
   filled(bytes: number): void {
+    // Closed while the bytes were on their way.
+    if (this.chunk.length === 0) return;
     const offered = this.chunk.length - this.end;
     this.end += bytes;
     // A chunk filled to the brim says that more is waiting: read more at once. A small read says the opposite.
@@ -132,18 +166,23 @@ export class FrameCutter {
 
   private replace(size: number): void {
     const reusable = this.out === 0 && size <= this.chunk.length &&
-      this.chunk.length <= Math.max(KEPT_READS * this.nextChunkBytes, size);
+      this.chunk.length <= Math.max(this.kept.isFull ? 0 : KEPT_READS * this.nextChunkBytes, size);
     if (reusable) {
       this.chunk.copyWithin(0, this.start, this.end);
     } else {
       const chunk = new Uint8Array(size);
       chunk.set(this.chunk.subarray(this.start, this.end));
+      this.kept.bytes += keptOf(chunk) - keptOf(this.chunk);
       this.chunk = chunk;
       this.out = 0;
     }
     this.end -= this.start;
     this.start = 0;
   }
+}
+
+function keptOf(chunk: Uint8Array): number {
+  return Math.max(0, chunk.length - SMALLEST_CHUNK_BYTES);
 }
 
 /** Whose protocol the first four bytes of a connection belong to: the two that lose their way most often. */

@@ -3,6 +3,7 @@ import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Connection, type ConnectionLimits, type Dispatcher, type UnsentAnswers } from "./connection.ts";
+import { KeptChunks } from "./frames.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
 
 /** An address to bind, by the name of its listener. */
@@ -23,6 +24,8 @@ export interface ServerOptions {
   readonly budget: MemoryBudget;
   /** When a frame has waited so long for memory, those that have had some for as long are cut off; 30 s if left out. */
   readonly maxMemoryWaitMs?: number;
+  /** What connections may keep for reading while they are quiet, all of them together. No bound when left out. */
+  readonly maxKeptBytes?: number;
   readonly clock: Clock;
   /** Told of each connection that was not let in, or had to end because of what its client did. */
   readonly onRefused: (remote: string, listenerName: string, reason: string) => void;
@@ -42,11 +45,14 @@ export class Server {
   /** How many of them each address has. */
   private readonly connectionsOf = new Map<string, number>();
   private readonly unsent: UnsentAnswers = { bytes: 0 };
+  private readonly kept: KeptChunks;
   private readonly serving = new Set<Promise<void>>();
   private sweep: ReturnType<typeof setInterval> | undefined;
   private stopping = false;
 
-  constructor(private readonly options: ServerOptions) {}
+  constructor(private readonly options: ServerOptions) {
+    this.kept = new KeptChunks(options.maxKeptBytes);
+  }
 
   get metrics(): Metrics {
     return this.options.metrics;
@@ -126,6 +132,7 @@ export class Server {
       options.budget,
       () => options.clock.monotonic(),
       this.unsent,
+      this.kept,
     );
     this.connections.add(connection);
     this.connectionsOf.set(address, (this.connectionsOf.get(address) ?? 0) + 1);

@@ -11,6 +11,8 @@ export const RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint";
 export const LOG_START_OFFSET_FILE = "log-start-offset-checkpoint";
 export const HIGH_WATERMARK_FILE = "replication-offset-checkpoint";
 export const CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown";
+/** Under which start of the machine the directory was last opened. Not Kafka's. */
+export const BOOT_ID_FILE = "trackway-boot-id";
 export const META_PROPERTIES_FILE = "meta.properties";
 export const LOCK_FILE = ".lock";
 
@@ -26,6 +28,8 @@ export class CorruptCheckpoint extends Error {
 function parseEntries(text: string, path: string, fields: number): { fields: string[]; line: string }[] {
   if (text === "") return [];
   const lines = text.split("\n");
+  // A number that a crash cut short is another number.
+  if (lines.at(-1) !== "") throw corrupt(path, "its last line is cut short");
   if (lines[0].trim() !== "0") throw corrupt(path, `version is ${quoted(lines[0])}, expected 0`);
   const count = /^\d+$/.test(lines[1] ?? "") ? Number(lines[1]) : -1;
   const entries = lines.slice(2).filter((line) => line.trim() !== "");

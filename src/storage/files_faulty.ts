@@ -36,6 +36,13 @@ export interface Operation {
   to?: string;
 }
 
+/** In one line. */
+export function describe({ kind, path, position, bytes, to }: Operation): string {
+  const size = bytes === undefined ? "" : ` ${bytes.length} bytes`;
+  const at = position === undefined ? "" : kind === "truncate" ? ` to ${position}` : ` at ${position}`;
+  return `${kind} ${path}${size}${at}${to === undefined ? "" : ` to ${to}`}`;
+}
+
 /** How an operation fails. */
 export interface Fault {
   code: string;

@@ -6,8 +6,10 @@
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import { Slices } from "../base/slices.ts";
+import { ErrorCode } from "../codec/errors.ts";
 import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
 import {
+  BOOT_ID_FILE,
   CLEAN_SHUTDOWN_FILE,
   CorruptCheckpoint,
   HIGH_WATERMARK_FILE,
@@ -22,7 +24,7 @@ import {
   writeTopicId,
 } from "./checkpoints.ts";
 import { type Claimant, claimDirectory, DataDirectoryError, unusable } from "./data_directory.ts";
-import { type Files, IoError, type Unlock } from "./files.ts";
+import { type Files, IoError, readText, replaceFile, type Unlock } from "./files.ts";
 import { HandlePool } from "./handles.ts";
 import { Log, type LogOptions } from "./log.ts";
 import type { LogConfig } from "./log_config.ts";
@@ -46,6 +48,11 @@ export interface LogManagerOptions extends Claimant {
   maxOpenFiles?: number;
   /** How often old segments are looked for (`log.retention.check.interval.ms`). */
   retentionCheckIntervalMs?: number;
+  /**
+   * Names the time since the machine started; null where it cannot tell. One that differs from the last start's says that
+   * what was not on the device may be lost, in any part.
+   */
+  bootId?: string | null;
   /** How often offsets are checkpointed (`log.flush.offset.checkpoint.interval.ms`). */
   checkpointIntervalMs?: number;
 }
@@ -101,7 +108,9 @@ export class LogManager {
     try {
       const pool = new HandlePool(files, o.maxOpenFiles ?? DEFAULT_MAX_OPEN_FILES);
       const manager = new LogManager(o, pool, meta, unlock, readCheckpoint(o, HIGH_WATERMARK_FILE));
-      await manager.loadAll(closedCleanly);
+      const bootBefore = readText(files, `${directory}/${BOOT_ID_FILE}`);
+      await manager.loadAll(closedCleanly, bootBefore);
+      manager.noteBoot(bootBefore);
       return manager;
     } catch (error) {
       unlock();
@@ -202,6 +211,19 @@ export class LogManager {
   }
 
   /**
+   * Drops the records of a log from `offset` on (`Log.truncateTo`). Gives an error code. The recovery points on disk follow
+   * at once: an older one would have what is written there next believed unread after a crash.
+   */
+  truncate(log: Log, offset: number): number {
+    const errorCode = log.truncateTo(offset);
+    if (errorCode !== ErrorCode.NONE) return errorCode;
+    const known = this.written.get(RECOVERY_POINT_FILE)?.get(log.name) ?? 0;
+    if (known <= offset) return ErrorCode.NONE;
+    const lowered = this.attempt("write recovery points", () => this.writeRecoveryPoints(true));
+    return lowered ? ErrorCode.NONE : ErrorCode.KAFKA_STORAGE_ERROR;
+  }
+
+  /**
    * Does what is due: flushes by `flush.ms`, retention, checkpoints, delayed deletions, idle files. To be called about
    * once a second, and not again before it has resolved. Never rejects because of the disk.
    */
@@ -264,8 +286,9 @@ export class LogManager {
 
   // -------------------------------------------------------------------------------------------------------- opening
 
-  private async loadAll(closedCleanly: boolean): Promise<void> {
-    const { files, directory, clock } = this.o;
+  private async loadAll(closedCleanly: boolean, bootBefore: string | null): Promise<void> {
+    const { files, directory, clock, bootId } = this.o;
+    const machineStopped = !closedCleanly && bootBefore !== null && bootId != null && bootBefore !== bootId;
     const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
     const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
     this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts)
@@ -289,6 +312,7 @@ export class LogManager {
         logStartOffset: starts.get(name),
         highWatermark: this.highWatermarks.get(name),
         origin: closedCleanly ? "closed" : "crashed",
+        machineStopped,
       });
       log.highWatermark = clamp(this.highWatermarks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
       this.logs.set(name, log);
@@ -300,6 +324,15 @@ export class LogManager {
         this.vanished.set(name, offset);
       }
     }
+  }
+
+  /** Only when all logs are checked: should the machine stop before, they are as much in doubt as now. */
+  private noteBoot(before: string | null): void {
+    const { files, directory, bootId } = this.o;
+    if (bootId == null || bootId === before) return;
+    this.attempt("note this start of the machine", () => {
+      replaceFile(files, `${directory}/${BOOT_ID_FILE}`, bootId, true);
+    });
   }
 
   /** All zeros when the file cannot tell: whoever knows the topic sets it right with {@link setTopicId}. */
@@ -316,7 +349,10 @@ export class LogManager {
   private load(
     topic: string,
     partition: number,
-    found: Pick<LogOptions, "topicId" | "recoveryPoint" | "logStartOffset" | "highWatermark" | "origin">,
+    found: Pick<
+      LogOptions,
+      "topicId" | "recoveryPoint" | "logStartOffset" | "highWatermark" | "origin" | "machineStopped"
+    >,
   ): Log {
     const { files, directory, clock, onWarning } = this.o;
     const config = this.o.configOf(topic);

@@ -3,7 +3,7 @@
  * that is a look at the last few batches; after any other, everything from the recovery point on is checked.
  */
 
-import { baseOffsetAt, leaderEpochAt, scanBatches } from "./batch_scan.ts";
+import { baseOffsetAt, leaderEpochAt, PEEK_BYTES, scanBatches } from "./batch_scan.ts";
 import { CorruptCheckpoint, type EpochEntry, readEpochs } from "./checkpoints.ts";
 import { LeaderEpochs } from "./leader_epochs.ts";
 import type { LogConfig } from "./log_config.ts";
@@ -11,6 +11,7 @@ import type { LogSegments } from "./log_segments.ts";
 import { LEADER_EPOCH_FILE } from "./names.ts";
 import { ProducerState } from "./producer_state.ts";
 import { endOfClosedLog, producersAt, recover, type Recovery } from "./recovery.ts";
+import type { Segment } from "./segment.ts";
 
 export interface OpeningInput {
   name: string;
@@ -19,6 +20,8 @@ export interface OpeningInput {
   recoveryPoint: number;
   config: LogConfig;
   now: number;
+  /** The machine stopped since the log was last written to. */
+  machineStopped: boolean;
   onWarning(text: string): void;
 }
 
@@ -67,10 +70,11 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
  */
 export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { segments } = i;
+  removeEmpty(segments);
   const { epochs, changed } = loadEpochs(i);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
-    const startOffset = Math.min(i.startOffset, endOffset);
+    const startOffset = Math.min(Math.max(i.startOffset, segments.list[0]?.baseOffset ?? 0), endOffset);
     epochs.truncateFromStart(startOffset);
     epochs.truncateFromEnd(endOffset);
     // Writing the file again takes longer than all the rest of a log that is whole.
@@ -81,14 +85,15 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
     return opened(i.startOffset, Math.min(i.recoveryPoint, i.startOffset), new ProducerState());
   }
   const recovery = recoverWithoutStrays(i, epochs);
-  const { nextOffset, producers, torn, damage } = recovery;
+  const { nextOffset, producers, emptyAtEnd, damage } = recovery;
   if (damage !== null) {
     return `The log of ${i.name} is damaged: ${damage.path} does not go on at position ${damage.position} (offset ` +
       `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until the file is restored ` +
       `from a copy, or cut at this position if what follows is not needed, or the partition is deleted`;
   }
   reportLosses(i, recovery);
-  for (let left = torn?.laterSegments ?? 0; left > 0; left--) segments.removeLast();
+  for (let left = emptyAtEnd; left > 0; left--) segments.removeLast();
+  removeEmpty(segments);
   // Whatever reaches past the recovery point may be in memory only.
   const flushedOffset = Math.min(i.recoveryPoint, nextOffset);
   for (const segment of segments.list.slice(segments.indexFor(flushedOffset))) segment.unsynced = true;
@@ -96,11 +101,19 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   return opened(nextOffset, flushedOffset, producers);
 }
 
+/** Segments but the last whose content did not reach the device, if there was any. Before the first record they are no part of the log. */
+function removeEmpty(segments: LogSegments): void {
+  for (const empty of segments.list.slice(0, -1).filter(({ size }) => size === 0)) {
+    segments.removeEmpty(empty);
+  }
+}
+
 /** Takes out of the log what does not belong to it, and checks the rest. */
 function recoverWithoutStrays(i: OpeningInput, epochs: LeaderEpochs): Recovery {
   const { onWarning, segments } = i;
   for (;;) {
-    const recovery = recover({ ...recoveryParts(i), recoveryPoint: i.recoveryPoint, epochs, onWarning });
+    const { machineStopped, recoveryPoint } = i;
+    const recovery = recover({ ...recoveryParts(i), recoveryPoint, epochs, machineStopped, onWarning });
     if (recovery.stray === null) return recovery;
     const { path } = recovery.stray.log;
     const kept = segments.setAside(recovery.stray);
@@ -126,11 +139,13 @@ function recoveryParts({ segments, now, config }: OpeningInput) {
   return { segments: list, snapshots, now, indexIntervalBytes: config.indexIntervalBytes };
 }
 
-function reportLosses(i: OpeningInput, { torn, gaps, nextOffset }: Recovery): void {
-  if (torn !== null) {
+function reportLosses(i: OpeningInput, { cuts, gaps }: Recovery): void {
+  for (const { segment, position, offset, bytes } of cuts) {
+    const why = i.machineStopped
+      ? "what had not reached the disk when the machine stopped"
+      : "an append that was not finished";
     i.onWarning(
-      `${i.name}: cut ${torn.bytes} bytes off the end of ${torn.segment.log.path} at position ${torn.position} ` +
-        `(offset ${nextOffset}): an append that was not finished`,
+      `${i.name}: cut ${bytes} bytes off the end of ${segment.log.path} at position ${position} (offset ${offset}): ${why}`,
     );
   }
   // A compactor leaves gaps; without one, a segment's end did not reach the disk and a later segment did.
@@ -143,24 +158,42 @@ function reportLosses(i: OpeningInput, { torn, gaps, nextOffset }: Recovery): vo
 
 function loadEpochs(i: OpeningInput): { epochs: LeaderEpochs; changed: boolean } {
   const { segments } = i;
-  let epochs: LeaderEpochs;
-  let changed = false;
   try {
-    epochs = new LeaderEpochs(
-      segments.hadEpochs ? readEpochs(segments.files, segments.pathOf(LEADER_EPOCH_FILE)) : [],
-    );
+    const path = segments.pathOf(LEADER_EPOCH_FILE);
+    const entries = segments.hadEpochs ? readEpochs(segments.files, path) : [];
+    // A file that is replaced as the power fails may be there without what was written into it.
+    if (entries.length > 0 || segments.list.every(({ size }) => size === 0)) {
+      return { epochs: new LeaderEpochs(entries), changed: false };
+    }
   } catch (error) {
     if (!(error instanceof CorruptCheckpoint)) throw error;
     i.onWarning(`${i.name}: ${error.message}; reading the epochs from the batches`);
-    epochs = new LeaderEpochs();
-    changed = true;
-    for (const segment of segments.list) {
-      scanBatches(segment.log, 0, segment.size, (bytes, at) => {
-        const epoch = leaderEpochAt(bytes, at);
-        if (epoch > epochs.latest) epochs.assign(epoch, baseOffsetAt(bytes, at));
-        return true;
-      });
-    }
   }
-  return { epochs, changed };
+  const epochs = epochsInBatches(segments.list);
+  return { epochs, changed: epochs.all.length > 0 };
+}
+
+/** Epochs only rise: where the next segment begins with the same one as this, there is no need to look between. */
+function epochsInBatches(list: readonly Segment[]): LeaderEpochs {
+  const epochs = new LeaderEpochs();
+  const note = (bytes: Uint8Array, at: number) => {
+    const epoch = leaderEpochAt(bytes, at);
+    if (epoch > epochs.latest) epochs.assign(epoch, baseOffsetAt(bytes, at));
+    return epoch;
+  };
+  const filled = list.filter(({ size }) => size >= PEEK_BYTES);
+  const peeks = filled.map((segment) => {
+    const peek = new Uint8Array(PEEK_BYTES);
+    segment.log.get().readAt(peek, 0);
+    return peek;
+  });
+  for (const [index, segment] of filled.entries()) {
+    const first = note(peeks[index], 0);
+    if (index + 1 < filled.length && leaderEpochAt(peeks[index + 1], 0) === first) continue;
+    scanBatches(segment.log, 0, segment.size, (bytes, at) => {
+      note(bytes, at);
+      return true;
+    });
+  }
+  return epochs;
 }

@@ -57,6 +57,7 @@ export function openingInput(log: LogState): OpeningInput {
     recoveryPoint: log.flushedOffset,
     config: log.config,
     now: log.clock.monotonic(),
+    machineStopped: log.machineStopped,
     onWarning: log.onWarning,
   };
 }

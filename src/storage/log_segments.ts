@@ -3,6 +3,7 @@
  * Every method that touches files throws `IoError`.
  */
 
+import { assert } from "../base/assert.ts";
 import { type Files, IoError } from "./files.ts";
 import type { HandlePool, Place } from "./handles.ts";
 import { loadLogFiles } from "./log_files.ts";
@@ -78,13 +79,22 @@ export class LogSegments {
 
   /** Removes the active segment and its files at once. */
   removeLast(): void {
-    const last = this.list[this.list.length - 1];
-    last.close();
+    this.removeNow(this.list[this.list.length - 1]);
+  }
+
+  /** Removes a segment that holds nothing, and its files. */
+  removeEmpty(segment: Segment): void {
+    assert(segment.size === 0, "segment is not empty");
+    this.removeNow(segment);
+  }
+
+  private removeNow(segment: Segment): void {
+    segment.close();
     // The log last: as long as it is there, so is the segment.
     for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
-      this.files.remove(this.pathOf(offsetName(last.baseOffset, suffix)));
+      this.files.remove(this.pathOf(offsetName(segment.baseOffset, suffix)));
     }
-    this.list.pop();
+    this.list = this.list.filter((other) => other !== segment);
     this.directoryUnsynced = true;
   }
 

@@ -31,6 +31,8 @@ export interface LogOptions {
   highWatermark?: number;
   /** How the last use ended; "new" is a directory just made. After "closed" the recovery point is the log's end. */
   origin: "new" | "closed" | "crashed";
+  /** The machine stopped since then: what was not on the device may be lost in any part. */
+  machineStopped?: boolean;
   /** Gets one line for people about each thing that went wrong. */
   onWarning(text: string): void;
 }
@@ -71,6 +73,7 @@ export class LogState {
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 
+  readonly machineStopped: boolean;
   /** Null once everything is open. */
   unopened: Unopened | null;
   /** What the log reached when it was last used, as far as the checkpoints know. */
@@ -107,6 +110,7 @@ export class LogState {
     this.reachedBefore = Math.max(this.flushedOffset, o.highWatermark ?? 0);
     this.endOffset = this.flushedOffset;
     this.lastFlushMs = o.clock.monotonic();
+    this.machineStopped = o.machineStopped ?? false;
     const how = o.origin === "closed" ? "closed" : "crashed";
     this.unopened = { listed: false, how, closedAt: how === "closed" ? o.recoveryPoint ?? null : null };
   }

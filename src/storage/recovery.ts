@@ -2,6 +2,10 @@
  * Making a log whole after an unclean stop. Everything from the recovery point on is checked; what lies before was
  * synced and is believed. A torn end is cut off. Damage with intact batches behind it is another matter: cutting there
  * would drop acknowledged data, so the log is left as it is and reported.
+ *
+ * Where the machine itself stopped, such damage is no surprise: of what was not synced a device has any part, in any
+ * order. A sync covers all that was written before it, so what is behind a hole was never synced, nor promised to outlast
+ * the machine: there the log is cut at the hole.
  */
 
 import { MAGIC_AT } from "../codec/batch_format.ts";
@@ -32,17 +36,18 @@ export interface RecoveryInput {
   epochs: LeaderEpochs;
   indexIntervalBytes: number;
   now: number;
+  /** The machine stopped since the log was last written to. */
+  machineStopped: boolean;
   onWarning(text: string): void;
 }
 
 export interface Recovery {
   nextOffset: number;
   producers: ProducerState;
-  /**
-   * What was cut off the end, if something was: where it begins, all its bytes, and how many segments after that one
-   * hold nothing else. Those are still there.
-   */
-  torn: { segment: Segment; position: number; bytes: number; laterSegments: number } | null;
+  /** What was cut off: from where, and all its bytes. More than one only where the machine stopped. */
+  cuts: { segment: Segment; position: number; offset: number; bytes: number }[];
+  /** So many segments at the end hold no record. They are still there, and have no place in the log. */
+  emptyAtEnd: number;
   /** Offsets missing between two segments, as [from, to): not damage where a compactor works. */
   gaps: [number, number][];
   /** Damage in the middle: no record was touched, and the log must not be used. `reason` tells why not to cut there. */
@@ -63,7 +68,11 @@ export function recover(i: RecoveryInput): Recovery {
   let producersUpTo = upTo;
   let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
   const gaps: [number, number][] = [];
+  const cuts: Recovery["cuts"] = [];
   const search = new IntactSearch();
+  const outcome = (o: Partial<Recovery>): Recovery => {
+    return { nextOffset, producers, cuts, emptyAtEnd: 0, gaps, damage: null, stray: null, ...o };
+  };
 
   for (let index = first; index < i.segments.length; index++) {
     const segment = i.segments[index];
@@ -71,14 +80,14 @@ export function recover(i: RecoveryInput): Recovery {
     if (segment.baseOffset < nextOffset && index > 0) {
       // To go on in it would give offsets out again that records have.
       const found = search.within([segment], 0);
-      const damage = found === null ? null : { path: segment.log.path, position: 0, reason: found };
-      return { nextOffset, producers, torn: null, gaps, damage, stray: damage === null ? segment : null };
+      if (found === null) return outcome({ stray: segment });
+      return outcome({ damage: { path: segment.log.path, position: 0, reason: found } });
     }
     if (begin === 0) segment.resetIndexes();
-    if (segment.baseOffset > nextOffset) {
-      gaps.push([nextOffset, segment.baseOffset]);
-      nextOffset = segment.baseOffset;
-    }
+    const gap: [number, number] | null = segment.baseOffset > nextOffset
+      ? [nextOffset, segment.baseOffset]
+      : null;
+    if (gap !== null) nextOffset = segment.baseOffset;
     const end = scanBatches(segment.log, begin, segment.size, (bytes, at, size, position) => {
       const baseOffset = baseOffsetAt(bytes, at);
       const lastOffset = lastOffsetAt(bytes, at);
@@ -96,21 +105,24 @@ export function recover(i: RecoveryInput): Recovery {
     });
     if (end < segment.size) {
       const laterSegments = i.segments.slice(index + 1);
-      const found = search.within([segment, ...laterSegments], end);
+      const found = i.machineStopped || cuts.length > 0
+        ? null
+        : search.within([segment, ...laterSegments], end);
       if (found !== null) {
-        const damage = { path: segment.log.path, position: end, reason: found };
-        return { nextOffset, producers, torn: null, gaps, damage, stray: null };
+        return outcome({ damage: { path: segment.log.path, position: end, reason: found } });
       }
-      const bytes = segment.size - end + laterSegments.reduce((sum, later) => sum + later.size, 0);
+      cuts.push({ segment, position: end, offset: nextOffset, bytes: segment.size - end });
       segment.log.get().truncate(end);
       segment.size = end;
-      finishIndexes(segment, i);
-      const torn = { segment, position: end, bytes, laterSegments: laterSegments.length };
-      return { nextOffset, producers, torn, gaps, damage: null, stray: null };
     }
     finishIndexes(segment, i);
+    if (gap === null) continue;
+    if (segment.size > 0) gaps.push(gap);
+    else nextOffset = gap[0];
   }
-  return { nextOffset, producers, torn: null, gaps, damage: null, stray: null };
+  // An end that no record leads up to would have readers wait for it for ever.
+  const last = i.segments.findLastIndex(({ size, baseOffset }) => size > 0 || baseOffset <= nextOffset);
+  return outcome({ emptyAtEnd: i.segments.length - 1 - last });
 }
 
 /**

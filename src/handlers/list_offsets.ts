@@ -2,9 +2,12 @@
  * Finds offsets by time or by one of the sentinels. A time gives the first record at or after it; when there is
  * none, the offset and the timestamp are -1 without an error. Version 0 asks for a list of offsets instead.
  */
+import { Allowance, DEFAULT_MAX_DECOMPRESSED_BYTES } from "../codec/allowance.ts";
 import { ErrorCode } from "../codec/errors.ts";
+import { TooCostly } from "../codec/malformed.ts";
 import type { listOffsets, ListOffsetsRequest } from "../codec/messages/list_offsets.ts";
 import type { Partition } from "../replication/partition.ts";
+import { LOOKUP_ITEMS } from "../storage/time_lookup.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
 import { inSlices } from "./pacing.ts";
@@ -24,6 +27,41 @@ const firstWith: Readonly<Record<number, number>> = {
 };
 
 const READ_COMMITTED = 1;
+/** Before this one LEADER_NOT_AVAILABLE stood for OFFSET_NOT_AVAILABLE; clients take both as "ask again". */
+const knowsOffsetNotAvailable = 5;
+
+/**
+ * What all searches of a request may cost together, since one that names thousands of partitions could otherwise keep
+ * a core busy for minutes. The first search has what any single one may have, so that who asks again gets further.
+ */
+class SearchBudget {
+  private items: number;
+  private isFirst = true;
+
+  constructor(private bytes: number) {
+    this.items = LOOKUP_ITEMS * Math.max(1, bytes / DEFAULT_MAX_DECOMPRESSED_BYTES);
+  }
+
+  /** What `search` gives; null when too little is left for it. Throws as it does when the whole would not suffice. */
+  spend<T>(search: (allowance: Allowance) => T): { found: T } | null {
+    const bytes = this.isFirst
+      ? DEFAULT_MAX_DECOMPRESSED_BYTES
+      : Math.min(this.bytes, DEFAULT_MAX_DECOMPRESSED_BYTES);
+    const items = this.isFirst ? LOOKUP_ITEMS : Math.min(this.items, LOOKUP_ITEMS);
+    this.isFirst = false;
+    const isWhole = bytes === DEFAULT_MAX_DECOMPRESSED_BYTES && items === LOOKUP_ITEMS;
+    const allowance = new Allowance(bytes, items);
+    try {
+      return { found: search(allowance) };
+    } catch (error) {
+      if (error instanceof TooCostly && !isWhole) return null;
+      throw error;
+    } finally {
+      this.bytes = Math.max(0, this.bytes - (bytes - allowance.bytes));
+      this.items = Math.max(0, this.items - (items - allowance.items));
+    }
+  }
+}
 
 type Asked = ListOffsetsRequest["topics"][number]["partitions"][number];
 
@@ -46,7 +84,8 @@ export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context
   const topics = questionsOf(request.topics);
   const questions = [...topics.values()].flatMap((ofTopic) => [...ofTopic.values()]);
   const readCommitted = request.isolationLevel === READ_COMMITTED;
-  const reply = (question: Question) => answer(question, readCommitted, context);
+  const budget = new SearchBudget(context.services.config.get("trackway.list.offsets.decompressed.bytes"));
+  const reply = (question: Question) => answer(question, readCommitted, budget, context);
   const respond = (answers: readonly Answer[]) => {
     let at = 0;
     return {
@@ -83,7 +122,12 @@ function isSearch(timestamp: number): boolean {
 
 type Answer = ReturnType<typeof answer>;
 
-function answer({ topic, asked, twice }: Question, readCommitted: boolean, context: RequestContext) {
+function answer(
+  { topic, asked, twice }: Question,
+  readCommitted: boolean,
+  budget: SearchBudget,
+  context: RequestContext,
+) {
   const refuse = (errorCode: number) => ({
     partitionIndex: asked.partitionIndex,
     errorCode,
@@ -101,17 +145,24 @@ function answer({ topic, asked, twice }: Question, readCommitted: boolean, conte
   if (stale !== ErrorCode.NONE) return refuse(stale);
   // The offsets that are known of a damaged log are not its offsets: a consumer would be sent to a wrong place.
   if (partition.log.offline !== null) return refuse(ErrorCode.KAFKA_STORAGE_ERROR);
-  return withStorageErrors(() => {
+  const look = (allowance?: Allowance) => {
     if (context.version === 0) {
-      const oldStyleOffsets = offsetsBefore(partition, timestamp, asked.maxNumOffsets);
+      const oldStyleOffsets = offsetsBefore(partition, timestamp, asked.maxNumOffsets, allowance);
       return { ...refuse(ErrorCode.NONE), oldStyleOffsets };
     }
     const end = readCommitted ? partition.lastStableOffset : partition.highWatermark;
-    return { ...refuse(ErrorCode.NONE), ...find(partition, timestamp, end) };
+    return { ...refuse(ErrorCode.NONE), ...find(partition, timestamp, end, allowance) };
+  };
+  return withStorageErrors(() => {
+    if (!isSearch(timestamp)) return look();
+    const askAgain = context.version >= knowsOffsetNotAvailable
+      ? ErrorCode.OFFSET_NOT_AVAILABLE
+      : ErrorCode.LEADER_NOT_AVAILABLE;
+    return budget.spend(look)?.found ?? refuse(askAgain);
   }, refuse);
 }
 
-function find(partition: Partition, timestamp: number, end: number): Found {
+function find(partition: Partition, timestamp: number, end: number, allowance?: Allowance): Found {
   const { log } = partition;
   switch (timestamp) {
     case LATEST:
@@ -124,13 +175,13 @@ function find(partition: Partition, timestamp: number, end: number): Found {
         leaderEpoch: log.leaderEpochAt(log.logStartOffset),
       };
     case MAX_TIMESTAMP:
-      return log.offsetOfMaxTimestamp(end) ?? NOT_FOUND;
+      return log.offsetOfMaxTimestamp(end, allowance) ?? NOT_FOUND;
     case LATEST_TIERED:
     case EARLIEST_PENDING_UPLOAD:
       // Nothing is ever in another tier.
       return NOT_FOUND;
     default:
-      return log.offsetForTime(timestamp, end) ?? NOT_FOUND;
+      return log.offsetForTime(timestamp, end, allowance) ?? NOT_FOUND;
   }
 }
 
@@ -138,7 +189,12 @@ function find(partition: Partition, timestamp: number, end: number): Found {
  * Version 0: where segments begin that hold what the time asks for, newest first, and before them the log's end if it
  * was reached by then. Old clients take the first; segments were all that brokers of that age could tell by.
  */
-function offsetsBefore(partition: Partition, timestamp: number, maxOffsets: number): number[] {
+function offsetsBefore(
+  partition: Partition,
+  timestamp: number,
+  maxOffsets: number,
+  allowance?: Allowance,
+): number[] {
   const { log } = partition;
   if (maxOffsets <= 0) return [];
   if (timestamp === EARLIEST) return [log.logStartOffset];
@@ -147,7 +203,7 @@ function offsetsBefore(partition: Partition, timestamp: number, maxOffsets: numb
     return [...new Set([partition.highWatermark, ...starts.reverse()])].slice(0, maxOffsets);
   }
   // A segment counts when all that came before it is older than the time.
-  const found = log.offsetForTime(timestamp, partition.highWatermark)?.offset;
+  const found = log.offsetForTime(timestamp, partition.highWatermark, allowance)?.offset;
   const before = found === undefined
     ? [partition.highWatermark, ...starts.reverse()]
     : starts.filter((start) => start <= found).reverse();

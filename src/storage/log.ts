@@ -15,6 +15,7 @@
  *     log_durability.ts  flushing, snapshots, closing          over log_flusher.ts
  */
 
+import type { Allowance } from "../codec/allowance.ts";
 import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
 import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
@@ -153,15 +154,15 @@ export class Log {
 
   /**
    * The first record whose timestamp is at least `timestamp`, if it lies below `maxOffset`; looks inside compressed
-   * batches. Throws `IoError`.
+   * batches, at the cost of `allowance`. Throws `IoError`, and `MalformedFrame` for batches that cannot be opened.
    */
-  offsetForTime(timestamp: number, maxOffset: number): TimestampedOffset | null {
-    return offsetForTime(this.state, timestamp, maxOffset);
+  offsetForTime(timestamp: number, maxOffset: number, allowance?: Allowance): TimestampedOffset | null {
+    return offsetForTime(this.state, timestamp, maxOffset, allowance);
   }
 
-  /** The first record that has the largest timestamp of all (KIP-734), if it lies below `maxOffset`. Throws `IoError`. */
-  offsetOfMaxTimestamp(maxOffset: number): TimestampedOffset | null {
-    return offsetOfMaxTimestamp(this.state, maxOffset);
+  /** The first record that has the largest timestamp of all (KIP-734), if it lies below `maxOffset`. Throws as above. */
+  offsetOfMaxTimestamp(maxOffset: number, allowance?: Allowance): TimestampedOffset | null {
+    return offsetOfMaxTimestamp(this.state, maxOffset, allowance);
   }
 
   /** OffsetForLeaderEpoch: see `LeaderEpochs.endOffset`. Throws `IoError`. */

@@ -3,6 +3,7 @@
  * of epochs and producers. Bounds are judged here; finding the place in the segments is `log_reader.ts`.
  */
 
+import type { Allowance } from "../codec/allowance.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { isReady, needReady } from "./log_readiness.ts";
 import type { LogState } from "./log_state.ts";
@@ -44,16 +45,30 @@ export function read(log: LogState, fetchOffset: number, limits: ReadLimits): Re
 }
 
 /** The first record from `timestamp` on, if it lies below `maxOffset`. Throws `IoError`. */
-export function offsetForTime(log: LogState, timestamp: number, maxOffset: number): TimestampedOffset | null {
+export function offsetForTime(
+  log: LogState,
+  timestamp: number,
+  maxOffset: number,
+  allowance?: Allowance,
+): TimestampedOffset | null {
   needReady(log);
-  const found = log.reader.offsetForTime(timestamp, log.startOffset, log.config.indexIntervalBytes);
+  const found = log.reader.offsetForTime(
+    timestamp,
+    log.startOffset,
+    log.config.indexIntervalBytes,
+    allowance,
+  );
   return found !== null && found.offset < maxOffset ? found : null;
 }
 
 /** The first record that has the largest timestamp of all, if it lies below `maxOffset`. Throws `IoError`. */
-export function offsetOfMaxTimestamp(log: LogState, maxOffset: number): TimestampedOffset | null {
+export function offsetOfMaxTimestamp(
+  log: LogState,
+  maxOffset: number,
+  allowance?: Allowance,
+): TimestampedOffset | null {
   needReady(log);
-  const found = log.reader.offsetOfMaxTimestamp(log.config.indexIntervalBytes);
+  const found = log.reader.offsetOfMaxTimestamp(log.config.indexIntervalBytes, allowance);
   return found !== null && found.offset < maxOffset && found.offset >= log.startOffset ? found : null;
 }
 

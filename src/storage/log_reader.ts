@@ -3,6 +3,7 @@
  * index, which is nearly every fetch.
  */
 
+import type { Allowance } from "../codec/allowance.ts";
 import type { LogSegments } from "./log_segments.ts";
 import { type BatchesRead, readBatches, type ReadLimits } from "./read.ts";
 import type { Segment } from "./segment.ts";
@@ -76,8 +77,8 @@ export class LogReader {
     timestamp: number,
     startOffset: number,
     indexIntervalBytes: number,
+    allowance: Allowance = lookupAllowance(),
   ): TimestampedOffset | null {
-    const allowance = lookupAllowance();
     for (const segment of this.segments.list) {
       this.segments.openIndexes(segment, indexIntervalBytes);
       if (segment.maxTimestamp < timestamp) continue;
@@ -88,12 +89,12 @@ export class LogReader {
   }
 
   /** The first record that has the largest timestamp of all. Throws `IoError`. */
-  offsetOfMaxTimestamp(indexIntervalBytes: number): TimestampedOffset | null {
+  offsetOfMaxTimestamp(indexIntervalBytes: number, allowance?: Allowance): TimestampedOffset | null {
     let latest: Segment | null = null;
     for (const segment of this.segments.list) {
       this.segments.openIndexes(segment, indexIntervalBytes);
       if (latest === null || segment.maxTimestamp > latest.maxTimestamp) latest = segment;
     }
-    return latest === null ? null : recordOfMaxTimestamp(latest);
+    return latest === null ? null : recordOfMaxTimestamp(latest, allowance);
   }
 }

@@ -18,7 +18,7 @@ export interface TimestampedOffset {
 }
 
 /** More than any sane batch holds; walking over so many records takes a tenth of a second. */
-const LOOKUP_ITEMS = 2_000_000;
+export const LOOKUP_ITEMS = 2_000_000;
 
 /** What one lookup may cost. */
 export function lookupAllowance(): Allowance {
@@ -53,11 +53,13 @@ export function firstRecordSince(
 }
 
 /** The first record that has the segment's largest timestamp; null when no record has one. Throws as above. */
-export function recordOfMaxTimestamp(segment: Segment): TimestampedOffset | null {
+export function recordOfMaxTimestamp(
+  segment: Segment,
+  allowance: Allowance = lookupAllowance(),
+): TimestampedOffset | null {
   const { maxTimestamp } = segment;
   if (maxTimestamp < 0) return null;
   let found: TimestampedOffset | null = null;
-  const allowance = lookupAllowance();
   const from = segment.positionBefore(segment.offsetOfMaxTimestamp);
   scanBatches(segment.log, from, segment.size, (bytes, at) => {
     if (maxTimestampAt(bytes, at) !== maxTimestamp) return true;

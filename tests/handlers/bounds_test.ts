@@ -279,3 +279,27 @@ Deno.test("inSlices() keeps the order, waits for what is begun, and stops for no
   assertEquals(turns > 0, true);
   assertEquals(await inSlices([], clock, each), []);
 });
+
+Deno.test("ListOffsets by time opens no more for one request than it may, and tells for what it has to be asked again", async () => {
+  await using broker = await freePortBroker({ "trackway.list.offsets.decompressed.bytes": "50000" });
+  await using client = await TestClient.to(broker);
+  await client.createTopic("t", 3);
+  for (const partition of [0, 1, 2]) {
+    await client.append("t", tinyBatch(5000, Compression.GZIP, 2000), partition);
+  }
+  const ask = async (version: number, indexes: number[]) => {
+    const partitions = indexes.map((partitionIndex) => ({ partitionIndex, timestamp: 1000n }));
+    const asked = { replicaId: -1, isolationLevel: 0, timeoutMs: 0, topics: [{ name: "t", partitions }] };
+    const { topics } = await client.send(listOffsets, version, asked);
+    return topics[0].partitions.map((
+      { partitionIndex, errorCode, offset },
+    ) => [partitionIndex, errorName(errorCode), Number(offset)]);
+  };
+  assertEquals(await ask(7, [0, 1, 2]), [
+    [0, "NONE", 0],
+    [1, "OFFSET_NOT_AVAILABLE", -1],
+    [2, "OFFSET_NOT_AVAILABLE", -1],
+  ]);
+  assertEquals(await ask(4, [1, 2]), [[1, "NONE", 0], [2, "LEADER_NOT_AVAILABLE", -1]]);
+  assertEquals(await ask(7, [2]), [[2, "NONE", 0]], "whoever asks again gets further");
+});

@@ -315,6 +315,7 @@ function groupsConfig(config: BrokerConfig): GroupsConfig {
     groupMaxSessionTimeoutMs: config.get("group.max.session.timeout.ms"),
     groupMaxSize: config.get("group.max.size"),
     groupMaxBytes: config.get("message.max.bytes"),
+    groupMaxPendingMembers: config.get("trackway.group.max.pending.members"),
     groupInitialRebalanceDelayMs: config.get("group.initial.rebalance.delay.ms"),
     offsetMetadataMaxBytes: config.get("offset.metadata.max.bytes"),
     offsetsRetentionMs: config.get("offsets.retention.minutes") * 60_000,

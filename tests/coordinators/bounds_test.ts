@@ -87,3 +87,31 @@ Deno.test("more protocols than any client offers are refused", async () => {
   assertEquals(await codeOf(joinDirectly(h, offer(100))), "NONE");
   h.service.close();
 });
+
+Deno.test("the member id that has waited longest makes way when too many were asked for", async () => {
+  const h = harness({ groupMaxPendingMembers: 3 });
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) {
+    ids.push((await h.service.join(joinRequest("g", "", { apiVersion: 4 }))).memberId);
+  }
+  const members = ids.map((memberId) => ({ memberId, groupInstanceId: null }));
+  const left = await h.service.leave({ groupId: "g", members });
+  assertEquals(left.members.map(({ errorCode }) => errorName(errorCode)), [
+    "UNKNOWN_MEMBER_ID",
+    "UNKNOWN_MEMBER_ID",
+    "NONE",
+    "NONE",
+    "NONE",
+  ]);
+  h.service.close();
+});
+
+Deno.test("member ids that nobody comes back with are gone after their session timeout", async () => {
+  const h = harness();
+  const { memberId } = await h.service.join(joinRequest("g", "", { apiVersion: 4, sessionTimeoutMs: 6000 }));
+  await h.advance(6001);
+  const late = h.service.join(joinRequest("g", memberId, { apiVersion: 4 }));
+  await h.advance(0);
+  assertEquals(await codeOf(late), "UNKNOWN_MEMBER_ID");
+  h.service.close();
+});

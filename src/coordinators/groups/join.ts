@@ -12,7 +12,7 @@ import {
   selectProtocol,
   supportsProtocols,
 } from "./group.ts";
-import { hasBytesFor } from "./limits.ts";
+import { DEFAULT_MAX_PENDING_MEMBERS, hasBytesFor } from "./limits.ts";
 import {
   changeMember,
   completeJoinIfAllJoined,
@@ -25,7 +25,7 @@ import {
 } from "./rebalance.ts";
 import type { JoinReply, JoinRequest } from "./requests.ts";
 import { joinError, NO_BYTES, syncError, type Turn } from "./turn.ts";
-import type { ClassicGroup, Member } from "./types.ts";
+import type { ClassicGroup, GroupsConfig, Member } from "./types.ts";
 
 /** From here on a new member first gets an id and joins again with it, so that a lost answer leaves none behind (KIP-394). */
 const requiresKnownMemberId = 4;
@@ -97,7 +97,20 @@ function joinNew(
   }
   if (request.apiVersion < requiresKnownMemberId) return addMember(turn, group, ticket, request, newMemberId);
   group.pendingJoins.set(newMemberId, turn.now.steadyMs + request.sessionTimeoutMs);
+  forgetOldestPending(group, turn.config);
   turn.reply(ticket, joinError(ErrorCode.MEMBER_ID_REQUIRED, newMemberId));
+}
+
+/**
+ * Whoever asks for ids and never comes back must neither fill the memory nor keep others out: the id that has waited
+ * longest is taken back. Its owner, if there is one, is told UNKNOWN_MEMBER_ID and asks for another, as clients do.
+ */
+function forgetOldestPending(group: ClassicGroup, config: GroupsConfig): void {
+  const max = config.groupMaxPendingMembers ?? DEFAULT_MAX_PENDING_MEMBERS;
+  for (const memberId of group.pendingJoins.keys()) {
+    if (group.pendingJoins.size <= max) return;
+    group.pendingJoins.delete(memberId);
+  }
 }
 
 function addMember(

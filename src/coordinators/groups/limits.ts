@@ -11,6 +11,9 @@ const DEFAULT_GROUP_MAX_BYTES = 1_048_588;
 /** A member's part of the record without its texts and bytes, and the least that its assignment takes. */
 const MEMBER_OVERHEAD_BYTES = 50;
 
+/** More than any group has members, so that all of a group may come at once. */
+export const DEFAULT_MAX_PENDING_MEMBERS = 5000;
+
 /** Clients offer one protocol or two; every join looks at those of all members. */
 export const MAX_PROTOCOLS = 100;
 

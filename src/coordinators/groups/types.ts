@@ -94,6 +94,8 @@ export interface GroupsConfig {
   readonly groupMaxSize: number;
   /** The largest record that the offsets topic takes, which all of a group has to fit into. Default: 1,048,588. */
   readonly groupMaxBytes?: number;
+  /** Ids given out with MEMBER_ID_REQUIRED that nobody came back with yet. Default: 5,000. */
+  readonly groupMaxPendingMembers?: number;
   readonly groupInitialRebalanceDelayMs: number;
   /** In UTF-16 code units, as Kafka counts it. */
   readonly offsetMetadataMaxBytes: number;

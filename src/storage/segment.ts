@@ -121,7 +121,8 @@ export class Segment {
     this.size = position;
     this.unsynced = true;
     this.truncateIndexes(position, offset);
-    scanBatches(this.log, from, position, (bytes, at) => {
+    // What the indexes do not reach any more may begin before what was cut off.
+    scanBatches(this.log, this.positionBefore(offset), position, (bytes, at) => {
       const timestamp = maxTimestampAt(bytes, at);
       if (timestamp > this.maxTimestamp) {
         this.maxTimestamp = timestamp;

@@ -386,3 +386,11 @@ Deno.test("Log.close() leaves the index entries that Kafka would", async () => {
   const again = await openManager({}, files);
   assertEquals(readAll(again.manager.get("t", 0)!).length, 5);
 });
+
+Deno.test("Log.truncateTo() knows the times of what is left, although no index entry is", async () => {
+  const { log } = await openLog({ indexIntervalBytes: 200 });
+  for (let i = 0; i < 6; i++) mustAppend(log, batch(1, { timestamp: START + i, bytes: 60 }));
+  log.truncateTo(2);
+  assertEquals(log.offsetForTime(START + 1, 2)?.offset, 1);
+  assertEquals(log.offsetOfMaxTimestamp(2)?.offset, 1);
+});

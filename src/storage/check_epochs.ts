@@ -6,6 +6,9 @@ import type { EpochEntry } from "./checkpoints.ts";
 export class EpochCheck {
   private index = -1;
 
+  /** There were batches with an epoch before the first that the file knows: what that means is not to be told from the batch. */
+  hasEarlier = false;
+
   constructor(
     private readonly entries: readonly EpochEntry[],
     /** Records before it are not in the log, although a batch may hold some. */
@@ -19,6 +22,10 @@ export class EpochCheck {
     const { entries } = this;
     while (this.index + 1 < entries.length && entries[this.index + 1].startOffset <= lastOffset) this.index++;
     if (lastOffset < this.logStartOffset) return null;
+    if (this.index < 0 && entries.length > 0) {
+      this.hasEarlier ||= leaderEpoch >= 0;
+      return null;
+    }
     const noted = this.index < 0 ? -1 : entries[this.index].epoch;
     if (noted === leaderEpoch) return null;
     const isLatest = this.index === entries.length - 1;

@@ -177,6 +177,19 @@ class PartitionChecker {
       before = end ?? (segment.size === 0 ? Math.max(before ?? 0, segment.baseOffset) : null);
     }
     this.endOffset = this.segments.length === 0 ? this.i.logStartOffset ?? 0 : before;
+    if (check.hasEarlier) {
+      const text = `its first epoch begins at offset ${
+        epochs[0].startOffset
+      }, but there are batches with an epoch before`;
+      // Kafka is slow to note a log start: when it crashes, the epochs alone remember.
+      this.tell(
+        "note",
+        LEADER_EPOCH_FILE,
+        null,
+        text,
+        "has records there again that were deleted, if any were",
+      );
+    }
   }
 
   /** Whether a segment begins where the one before it ends. */

@@ -54,6 +54,14 @@ export interface ShardOptions<State, Input, Fact, Mark, Body> {
 const MAX_TIMER_MS = 0x7fffffff;
 /** How long a deadline's decision waits after its facts could not be appended. */
 const RETRY_MS = 500;
+/**
+ * A timer that fires so late tells that the process stood still: it was stopped, or a disk held it up. Whoever wrote
+ * meanwhile was not read yet, so no deadline passes before everybody had `HEARING_MS` to be heard, which is the default
+ * interval of clients' heartbeats. Without that a broker that stood still for longer than a session timeout would throw
+ * the members out of all of its groups, although they never went away. (Kafka does, when its process is stopped.)
+ */
+const STANDSTILL_MS = 1000;
+const HEARING_MS = 3000;
 /** Facts that stand alone go out in batches of at most this many, far below any limit on a batch's size. */
 const DIVISIBLE_BATCH_RECORDS = 500;
 /** Loading gives other work a chance after this much log. */
@@ -78,6 +86,8 @@ export class Shard<State, Input, Fact, Mark, Body> {
   private uncommitted: Promise<number> | null = null;
   private cancelTimer: (() => void) | null = null;
   private timerAt = Infinity;
+  /** No tick before this time. */
+  private notBefore = -Infinity;
   private isTicking = false;
 
   constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body>) {
@@ -244,9 +254,9 @@ export class Shard<State, Input, Fact, Mark, Body> {
   }
 
   /** Sees to it that the timer fires when the machine wants to be woken, or earlier. */
-  private schedule(notBefore = -Infinity): void {
+  private schedule(): void {
     if (this.isTicking || this.isClosed) return;
-    const at = Math.max(this.machine.wakeAt(this.state), notBefore);
+    const at = Math.max(this.machine.wakeAt(this.state), this.notBefore);
     if (at >= this.timerAt || at === Infinity) return;
     this.cancelTimer?.();
     const delayMs = Math.max(0, Math.ceil(at - this.options.clock.monotonic()));
@@ -255,14 +265,21 @@ export class Shard<State, Input, Fact, Mark, Body> {
   }
 
   private tick(): void {
+    const now = this.now();
+    const isLate = now.steadyMs - this.timerAt >= STANDSTILL_MS;
+    const wasHearing = this.timerAt === this.notBefore;
     this.cancelTimer = null;
     this.timerAt = Infinity;
-    this.isTicking = true;
-    let isLogged = true;
-    const now = this.now();
-    for (const input of this.machine.due(this.state, now)) isLogged = this.run(input, null) && isLogged;
-    this.isTicking = false;
-    this.schedule(isLogged ? undefined : now.steadyMs + RETRY_MS);
+    this.notBefore = -Infinity;
+    if (isLate && !wasHearing) this.notBefore = now.steadyMs + HEARING_MS;
+    else {
+      this.isTicking = true;
+      let isLogged = true;
+      for (const input of this.machine.due(this.state, now)) isLogged = this.run(input, null) && isLogged;
+      this.isTicking = false;
+      if (!isLogged) this.notBefore = now.steadyMs + RETRY_MS;
+    }
+    this.schedule();
   }
 }
 

@@ -8,7 +8,7 @@ import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { encodeFact } from "../../src/coordinators/groups/facts.ts";
 import { GroupService } from "../../src/coordinators/groups/service.ts";
 import { coordinatorError, type CoordinatorLog } from "../../src/coordinators/shard.ts";
-import { defaultConfig, harness, ManualTimers, MemoryLog, settled } from "./harness.ts";
+import { defaultConfig, type Harness, harness, ManualTimers, MemoryLog, settled } from "./harness.ts";
 import {
   commitRequest,
   committed,
@@ -303,4 +303,49 @@ Deno.test("records of a transaction count from its commit marker on", async () =
   const { service } = serviceOver(() => log);
   assertEquals(await committed(service, "g"), { "t:0": 7 });
   service.close();
+});
+
+/** A group of one member, with its assignment. */
+async function stable(h: Harness, group: string) {
+  const joining = joinAsNew(h.service, group);
+  await h.advance(0);
+  const joined = await joining;
+  await h.service.sync(syncRequest(group, joined, { [joined.memberId]: "all" }));
+  return joined;
+}
+
+Deno.test("members that wrote while the process stood still are heard before sessions end; who is silent is out", async () => {
+  const h = harness();
+  const here = await stable(h, "here");
+  const gone = await stable(h, "gone");
+  // Stopped for longer than the session timeout; on waking, the timer fires before anything is read.
+  h.clock.advance(60_000);
+  h.timers.advance(0);
+  assertEquals((await h.service.heartbeat(heartbeatRequest("here", here))).errorCode, ErrorCode.NONE);
+  await h.advance(2999);
+  const states = async () => (await h.service.describe(["here", "gone"], 5)).map((group) => group.groupState);
+  assertEquals(await states(), ["Stable", "Stable"]);
+  await h.advance(1);
+  assertEquals(await states(), ["Stable", "Empty"]);
+  assertEquals(
+    (await h.service.heartbeat(heartbeatRequest("gone", gone))).errorCode,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+  );
+  // The clock went on as usual since then: no more patience than the session has.
+  await h.advance(7000);
+  assertEquals(await states(), ["Empty", "Empty"]);
+  h.service.close();
+});
+
+Deno.test("a timer that is a little late gives no member more time", async () => {
+  const h = harness();
+  const joined = await stable(h, "g");
+  h.clock.advance(10_900);
+  h.timers.advance(0);
+  await settled();
+  assertEquals(
+    (await h.service.heartbeat(heartbeatRequest("g", joined))).errorCode,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+  );
+  h.service.close();
 });

@@ -303,3 +303,30 @@ Deno.test("ListOffsets by time opens no more for one request than it may, and te
   assertEquals(await ask(4, [1, 2]), [[1, "NONE", 0], [2, "LEADER_NOT_AVAILABLE", -1]]);
   assertEquals(await ask(7, [2]), [[2, "NONE", 0]], "whoever asks again gets further");
 });
+
+Deno.test("OffsetCommit of more offsets than fit into one batch says so for each, and stores none of them", async () => {
+  await using broker = await freePortBroker({ "offsets.topic.num.partitions": "1" });
+  await using client = await TestClient.to(broker);
+  await client.createTopic("t", 2);
+  await client.send(findCoordinator, 0, { key: "g", coordinatorKeys: [] });
+  const commit = async (count: number) => {
+    const partitions = Array.from({ length: count }, (_, i) => ({
+      partitionIndex: i % 2,
+      committedOffset: BigInt(count),
+      committedMetadata: "",
+    }));
+    const topics = [{ name: "t", topicId: ZERO_UUID, partitions }];
+    const answer = await client.send(offsetCommit, 8, { groupId: "g", memberId: "", topics });
+    const codes = answer.topics[0].partitions.map(({ errorCode }) => errorName(errorCode));
+    return [codes.length, ...new Set(codes)];
+  };
+  assertEquals(await commit(10_000), [10_000, "NONE"]);
+  // The first cannot fit whatever is in them, of the second that comes to light only when they are written.
+  for (const count of [50_000, 20_000]) {
+    assertEquals(await commit(count), [count, "INVALID_COMMIT_OFFSET_SIZE"]);
+  }
+  const groups = [{ groupId: "g", topics: null }];
+  const found = await client.send(offsetFetch, 8, { groupId: "", topics: null, groups });
+  const offsets = found.groups[0].topics[0].partitions.map(({ committedOffset }) => committedOffset);
+  assertEquals(offsets, [10_000n, 10_000n]);
+});

@@ -3,7 +3,7 @@
  * members that no such record has room for could join but never be told an assignment, and all the while the broker
  * would keep what they sent. They are refused when they come.
  */
-import type { JoinRequest } from "./requests.ts";
+import type { CommitRequest, JoinRequest } from "./requests.ts";
 import type { ClassicGroup, GroupsConfig, Member, Protocol } from "./types.ts";
 
 /** Kafka's default for `message.max.bytes`, which the offsets topic obeys. */
@@ -53,6 +53,21 @@ export function hasBytesFor(group: ClassicGroup, request: JoinRequest, config: G
   let bytes = sizeOfMember(request, request.clientId.length);
   for (const member of group.members.values()) {
     if (member.memberId !== replaced) bytes += sizeOfMember(member, member.memberId.length);
+  }
+  return bytes <= limitOf(config);
+}
+
+/** The least that the record of one offset takes besides its texts: lengths, types, numbers. */
+const OFFSET_OVERHEAD_BYTES = 41;
+
+/**
+ * Whether the offsets may fit into one batch, in which they have to go together. False is certain; it saves the work on
+ * offsets in tens of thousands that could not be stored in the end.
+ */
+export function mayFitOneBatch({ groupId, topics }: CommitRequest, config: GroupsConfig): boolean {
+  let bytes = 0;
+  for (const { name, partitions } of topics) {
+    bytes += partitions.length * (OFFSET_OVERHEAD_BYTES + groupId.length + name.length);
   }
   return bytes <= limitOf(config);
 }

@@ -9,7 +9,7 @@ import { coordinatorPartition } from "../partitioner.ts";
 import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
-import { fitAlone, isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS } from "./limits.ts";
+import { fitAlone, isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS, mayFitOneBatch } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
 import type {
@@ -185,8 +185,16 @@ export class GroupService {
 
   /** Topics that do not exist are the handler's business. The empty group id is a group like any other here. */
   commitOffsets(request: CommitRequest): Promise<CommitReply> {
-    const fail = (errorCode: number) => commitFailed(request, errorCode);
+    // Kafka 4 says UNKNOWN_SERVER_ERROR when there are too many for one batch; before, it said what was wrong.
+    const fail = (errorCode: number) =>
+      commitFailed(
+        request,
+        errorCode === ErrorCode.UNKNOWN_SERVER_ERROR ? ErrorCode.INVALID_COMMIT_OFFSET_SIZE : errorCode,
+      );
     if (!isLoggable(request.groupId)) return Promise.resolve(fail(ErrorCode.INVALID_GROUP_ID));
+    if (!mayFitOneBatch(request, this.ports.config)) {
+      return Promise.resolve(fail(ErrorCode.INVALID_COMMIT_OFFSET_SIZE));
+    }
     return this.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
   }
 

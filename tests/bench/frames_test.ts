@@ -2,12 +2,15 @@
 import { assertEquals } from "@std/assert/equals";
 import {
   batchOf,
+  CONSUMER_LIMITS,
   FETCH_VERSION,
   fetchAnswer,
+  fetchedPartitions,
   fetchFrame,
   logText,
   PRODUCE_VERSION,
   produceError,
+  produceErrors,
   produceFrame,
   VALUE_BYTES,
 } from "../../bench/lib/frames.ts";
@@ -24,10 +27,12 @@ import { concatChunks } from "../../src/codec/writer.ts";
 
 const TOPIC = "256k-lz4-12345";
 
-function produceAnswerOf(errorCode: number): Uint8Array {
-  const partition = { index: 0, errorCode, baseOffset: 1, recordErrors: [] };
+function produceAnswerOf(...errorCodes: number[]): Uint8Array {
+  const partitionResponses = errorCodes.map((errorCode, index) => (
+    { index, errorCode, baseOffset: 1, recordErrors: [] }
+  ));
   return concatChunks(encodeResponse(produce, PRODUCE_VERSION, 7, {
-    responses: [{ name: TOPIC, topicId: ZERO_UUID, partitionResponses: [partition] }],
+    responses: [{ name: TOPIC, topicId: ZERO_UUID, partitionResponses }],
   }));
 }
 
@@ -46,12 +51,18 @@ Deno.test("produceError() finds the error code in an answer of the codec", () =>
   }
 });
 
-Deno.test("fetchAnswer() finds error code and size of the records in the first bytes of an answer", () => {
+Deno.test("produceErrors() gives the error code of each partition", () => {
+  assertEquals(produceErrors(produceAnswerOf(0, ErrorCode.CORRUPT_MESSAGE, 0).subarray(4)), [
+    ...[0, ErrorCode.CORRUPT_MESSAGE, 0],
+  ]);
+});
+
+Deno.test("fetchAnswer() finds error code, high watermark and size of the records in the first bytes of an answer", () => {
   for (const size of [0, 1, 126, 127, 128, 20_000, 3_000_000]) {
     for (const aborted of [null, []] as const) {
       const answer = fetchAnswerOf(ErrorCode.NONE, new Uint8Array(size), aborted as null | []);
       const head = answer.subarray(4, 4 + HEAD_BYTES);
-      assertEquals(fetchAnswer(head, TOPIC), { errorCode: 0, recordBytes: size });
+      assertEquals(fetchAnswer(head, TOPIC), { errorCode: 0, highWatermark: 9, recordBytes: size });
     }
   }
   const failed = fetchAnswerOf(ErrorCode.OFFSET_OUT_OF_RANGE, new Uint8Array(0), null).subarray(4);
@@ -68,30 +79,39 @@ Deno.test("fetchAnswer() gives the error of a whole answer", () => {
   assertEquals(fetchAnswer(answer.subarray(4), TOPIC).errorCode, ErrorCode.FETCH_SESSION_ID_NOT_FOUND);
 });
 
+Deno.test("fetchedPartitions() gives a whole answer's session and partitions", () => {
+  const answer = fetchAnswerOf(ErrorCode.NONE, new Uint8Array(500), null);
+  const { errorCode, sessionId, partitions } = fetchedPartitions(answer.subarray(4));
+  assertEquals([errorCode, sessionId, partitions.length, partitions[0].records?.length], [0, 0, 1, 500]);
+});
+
 Deno.test("produceFrame() is a request that the codec reads, with a batch that the broker takes", () => {
-  for (const compression of [Compression.NONE, Compression.LZ4]) {
+  for (const compression of [Compression.NONE, Compression.LZ4, Compression.ZSTD]) {
     const batch = batchOf(15, compression);
     assertEquals(checkBatch(batch, 0, batch.length), null);
-    const frame = produceFrame(TOPIC, 2, batch);
+    const frame = produceFrame(TOPIC, [2, 5], batch, -1);
     const reader = new Reader(frame, 4);
     requestHeader.read(reader, requestHeaderVersion(produce as never, PRODUCE_VERSION));
     const request = produce.request.read(reader, PRODUCE_VERSION);
     reader.expectEnd();
-    const [{ index, records }] = request.topicData[0].partitionData;
-    assertEquals([request.topicData[0].name, index, request.acks], [TOPIC, 2, 1]);
-    assertEquals(records, batch);
+    const [{ name, partitionData }] = request.topicData;
+    assertEquals([name, request.acks, ...partitionData.map(({ index }) => index)], [TOPIC, -1, 2, 5]);
+    for (const { records } of partitionData) assertEquals(records, batch);
     const values = [...new BatchView(batch).records()].map((record) => record.value!.length);
     assertEquals(values, new Array(15).fill(VALUE_BYTES));
   }
 });
 
-Deno.test("fetchFrame() asks for the offset and the bytes it was told", () => {
-  const frame = fetchFrame(TOPIC, 1, 4_000_000_000, { maxWaitMs: 500, minBytes: 1, partitionMaxBytes: 4096 });
+Deno.test("fetchFrame() asks for the offsets, the bytes and the session it was told", () => {
+  const limits = { ...CONSUMER_LIMITS, partitionMaxBytes: 4096 };
+  const frame = fetchFrame(TOPIC, [[1, 4_000_000_000], [4, 7]], limits, { id: 9, epoch: 3 });
   const reader = new Reader(frame, 4);
   requestHeader.read(reader, requestHeaderVersion(fetch as never, FETCH_VERSION));
-  const { topics: [{ partitions: [asked] }], maxWaitMs } = fetch.request.read(reader, FETCH_VERSION);
+  const { topics, maxWaitMs, sessionId, sessionEpoch } = fetch.request.read(reader, FETCH_VERSION);
   reader.expectEnd();
-  assertEquals([asked.fetchOffset, asked.partitionMaxBytes, maxWaitMs], [4_000_000_000n, 4096, 500]);
+  const asked = topics[0].partitions.map((p) => [p.partition, p.fetchOffset, p.partitionMaxBytes]);
+  assertEquals(asked, [[1, 4_000_000_000n, 4096], [4, 7n, 4096]]);
+  assertEquals([maxWaitMs, sessionId, sessionEpoch], [500, 9, 3]);
 });
 
 Deno.test("logText() compresses two to four times, as logs of services do", () => {
@@ -102,6 +122,14 @@ Deno.test("logText() compresses two to four times, as logs of services do", () =
 });
 
 Deno.test("AnswerCutter gives the head and length of every answer however the stream is cut", () => {
+  cutsAnswers(HEAD_BYTES);
+});
+
+Deno.test("AnswerCutter gives whole answers, larger than what it reads at once too, where that is wanted", () => {
+  cutsAnswers(Infinity);
+});
+
+function cutsAnswers(headBytes: number): void {
   const answers = [4, 5, HEAD_BYTES - 1, HEAD_BYTES, HEAD_BYTES + 1, 700_000, 4].map((length, id) => {
     const answer = new Uint8Array(4 + length).fill(id + 1);
     new DataView(answer.buffer).setInt32(0, length);
@@ -110,10 +138,13 @@ Deno.test("AnswerCutter gives the head and length of every answer however the st
   const stream = concatChunks(answers);
   const expected = answers.map((
     answer,
-  ) => [answer.length - 4, answer[4], Math.min(answer.length - 4, HEAD_BYTES)]);
+  ) => [answer.length - 4, answer[4], answer.at(-1)!, Math.min(answer.length - 4, headBytes)]);
   for (const piece of [1, 3, 7, 127, 4096, 1 << 20]) {
     const seen: number[][] = [];
-    const cutter = new AnswerCutter((head, length) => seen.push([length, head[0], head.length]));
+    const cutter = new AnswerCutter(
+      (head, length) => seen.push([length, head[0], head.at(-1)!, head.length]),
+      headBytes,
+    );
     for (let at = 0; at < stream.length;) {
       const space = cutter.space();
       const part = stream.subarray(at, at + Math.min(piece, space.length));
@@ -123,4 +154,4 @@ Deno.test("AnswerCutter gives the head and length of every answer however the st
     }
     assertEquals(seen, expected, `in pieces of ${piece}`);
   }
-});
+}

@@ -3,30 +3,57 @@ import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import { parseStat, parseStatusBytes } from "../../bench/lib/process_stats.ts";
 import { consumerMoved, producerRecordsPerSecond } from "../../bench/lib/real_clients.ts";
-import { chart, markdownTable, type Report, rows, textTable, withTable } from "../../bench/lib/report.ts";
+import { chart } from "../../bench/lib/chart.ts";
+import { partitionsOf } from "../../bench/lib/load.ts";
+import {
+  caption,
+  markdownTables,
+  merged,
+  type Report,
+  rowOf,
+  shortfall,
+  shortOfAim,
+  textTable,
+  withTable,
+} from "../../bench/lib/report.ts";
+import { scenarioGroups } from "../../bench/lib/scenarios.ts";
 import { median, medianRatio, percentile, readable } from "../../bench/lib/statistics.ts";
 
+const measured = { date: "2030-01-02T03:04:05.000Z", load: 0.5, about: "what it does" };
+const version = { ours: "abc", theirs: "4.4.0", deno: "2.9.6" };
+
 const report: Report = {
-  date: "2030-01-02T03:04:05.000Z",
   brokers: ["Trackway", "Kafka"],
-  versions: {},
-  machine: {},
-  loadAverages: {},
+  machine: { cores: 2, cpu: "a CPU", memoryGB: 8 },
   skipped: {},
   results: [
     {
+      ...measured,
+      version,
+      group: "Starting",
       scenario: "start",
       metric: { name: "first answer", unit: "ms", better: "lower", aim: 0.05 },
       ours: [100, 120, 500],
       theirs: [3000, 3000, 3000],
     },
     {
+      ...measured,
+      version,
+      group: "Batches",
       scenario: "16k",
       metric: { name: "produced", unit: "MB/s", better: "higher", aim: 1.2 },
       ours: [100],
       theirs: [200],
     },
-    { scenario: "x", metric: { name: "y", unit: "s", better: "lower" }, ours: [1], theirs: [0] },
+    {
+      ...measured,
+      version,
+      group: "Batches",
+      scenario: "x",
+      metric: { name: "y", unit: "s", better: "lower" },
+      ours: [1],
+      theirs: [0],
+    },
   ],
 };
 
@@ -51,39 +78,86 @@ Deno.test("readable() keeps three digits", () => {
   ]);
 });
 
-Deno.test("rows() marks an aim as met in the direction that is better", () => {
-  assertEquals(rows(report).map((r) => [r.ours, r.theirs, r.ratio, r.aim]), [
+Deno.test("rowOf() marks an aim as met in the direction that is better", () => {
+  assertEquals(report.results.map(rowOf).map((r) => [r.ours, r.theirs, r.ratio, r.aim]), [
     ["120 ms", "3000 ms", "0.040", "≤ 0.050 ✓"],
     ["100 MB/s", "200 MB/s", "0.50", "≥ 1.20"],
     ["1.00 s", "0.0 s", "–", ""],
   ]);
 });
 
-Deno.test("textTable() and markdownTable() have a line for each metric", () => {
-  assertEquals(
-    textTable(report).split("\n")[1],
+Deno.test("shortOfAim() has what misses its aim, the furthest first", () => {
+  const [start, produced] = report.results;
+  assertEquals(shortOfAim(report), [produced]);
+  const slow = { ...start, ours: [1500, 1500, 1500] };
+  assertEquals(shortOfAim({ ...report, results: [produced, slow] }), [slow, produced]);
+  assertEquals([shortfall(slow), shortfall(produced)], [10, 2.4]);
+});
+
+Deno.test("textTable() has a paragraph for each group", () => {
+  assertEquals(textTable(report).split("\n"), [
+    "scenario  metric        Trackway     Kafka  ratio        aim",
+    "",
     "start     first answer    120 ms   3000 ms  0.040  ≤ 0.050 ✓",
-  );
-  assertEquals(markdownTable(report).split("\n").slice(0, 3), [
-    "| scenario | metric | Trackway | Kafka | ratio | aim |",
-    "| --- | --- | ---: | ---: | ---: | ---: |",
-    "| start | first answer | 120 ms | 3000 ms | 0.040 | ≤ 0.050 ✓ |",
+    "",
+    "16k       produced      100 MB/s  200 MB/s   0.50     ≥ 1.20",
+    "x         y               1.00 s     0.0 s      –",
   ]);
 });
 
-Deno.test("chart() has a bar for each ratio that is a number", () => {
+Deno.test("markdownTables() has what misses its aim, and a table for each group", () => {
+  const text = markdownTables(report);
+  assertEquals(text.match(/^### .*$/gm), ["### Short of the aim", "### Starting", "### Batches"]);
+  assertEquals(text.includes("1 of 2 aims are met. The others, the furthest first:"), true);
+  assertEquals(text.includes("- **start**: what it does"), true);
+  assertEquals(text.includes("| start | first answer | 120 ms | 3000 ms | 0.040 | ≤ 0.050 ✓ |"), true);
+});
+
+Deno.test("merged() keeps what was not measured anew, in the order of the scenarios", () => {
+  const [start, produced, other] = report.results;
+  const fresh = { ...start, ours: [1] };
+  const whole = merged({ ...report, results: [other, start] }, { ...report, results: [produced, fresh] }, [
+    ...["start", "16k", "x"],
+  ]);
+  assertEquals(whole.results, [fresh, produced, other]);
+});
+
+Deno.test("caption() names date, versions and machine", () => {
+  assertEquals(
+    caption(report),
+    "2030-01-02: Trackway abc on Deno 2.9.6, Kafka 4.4.0; 2 cores (a CPU), 8 GB; " +
+      "load average 0.5 to 0.5 while it ran.",
+  );
+});
+
+Deno.test("chart() has a dot for each ratio that is a number, and a mark for each aim", () => {
   const svg = chart(report);
-  assertEquals(svg.match(/×<\/text>/g)?.length, 2);
-  assertEquals([...svg.matchAll(/>([\d.]+)×</g)].map((m) => m[1]), ["25.0", "0.50"]);
+  assertEquals(svg.match(/<circle/g)?.length, 2);
+  assertEquals(svg.match(/class="aim"/g)?.length, 2);
+  assertEquals(svg.includes(">25.0×<") && svg.includes(">0.50×<"), true);
   assertEquals(/NaN|Infinity|undefined/.test(svg), false);
 });
 
-Deno.test("withTable() replaces what stands between the marks, and needs them", () => {
-  const begins = "<!-- table: written by deno task bench --docs -->", ends = "<!-- end of table -->";
-  const once = withTable(`a\n${begins}\nold\n${ends}\nb\n`, "new");
+Deno.test("withTable() replaces what stands between the marks of its name, and needs them", () => {
+  const begins = "<!-- results: written by deno task bench --docs -->", ends = "<!-- end of results -->";
+  const once = withTable(`a\n${begins}\nold\n${ends}\nb\n`, "results", "new");
   assertEquals(once, `a\n${begins}\n\nnew\n\n${ends}\nb\n`);
-  assertEquals(withTable(once, "new"), once);
-  assertThrows(() => withTable("a", "new"), Error, "the document has no");
+  assertEquals(withTable(once, "results", "new"), once);
+  assertThrows(() => withTable(once, "growth", "new"), Error, "no marks for growth");
+});
+
+Deno.test("partitionsOf() gives every connection some and leaves none out", () => {
+  for (const [connections, partitions] of [[3, 3], [3, 10], [1, 3], [100, 3], [3, 1000]]) {
+    const own = Array.from({ length: connections }, (_, i) => partitionsOf(i, connections, partitions));
+    assertEquals(own.every((some) => some.length > 0), true);
+    assertEquals(new Set(own.flat()).size, partitions);
+  }
+});
+
+Deno.test("scenarioGroups() has no name twice, so that each can be asked for", () => {
+  const groups = scenarioGroups(".");
+  const names = groups.flatMap((group) => [group.name, ...group.scenarios.map(({ name }) => name)]);
+  assertEquals(new Set(names).size, names.length);
 });
 
 Deno.test("parseStat() is not misled by the name of a process", () => {

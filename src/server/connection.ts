@@ -116,6 +116,8 @@ export class Connection implements Peer {
   private waitsForMemorySinceMs: number | null = null;
   /** When the frame that is being read counts as stalled, unless more of it comes. */
   private stallsAtMs = 0;
+  /** No more requests are taken: see {@link hangUp}. */
+  private hangsUp = false;
   private isDispatching = false;
   /** A request that is being dispatched wants the connection to end. */
   private isCutOff = false;
@@ -187,6 +189,7 @@ export class Connection implements Peer {
         if (room) await room;
         if (this.closed) break;
         this.took(await this.nextBytes());
+        if (this.hangsUp) this.cutter.drop();
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
           const wait = this.settled(this.handle(frame));
           if (wait) await wait;
@@ -221,7 +224,7 @@ export class Connection implements Peer {
   /** Takes memory for the frame that is being read, as far as it needs more than there is. */
   private makeRoom(): Promise<void> | void {
     const bytes = this.reading === null ? this.cutter.missingBytes() : 0;
-    if (bytes === 0) return;
+    if (bytes === 0 || this.closed) return;
     if (this.claim === null) {
       this.claim = this.budget.claim(this.cutter.pendingSize()!);
       this.claimedAtMs = this.monotonic();
@@ -437,6 +440,24 @@ export class Connection implements Peer {
     this.failure = reason;
     if (this.isDispatching) this.isCutOff = true;
     else this.close();
+  }
+
+  /**
+   * Closes this side and throws away what still comes, until the client has closed its own: with bytes that nobody has
+   * read the system would reset the connection, and answers that are on their way could be lost. A connection that is
+   * busy is closed at once.
+   */
+  hangUp(): void {
+    if (this.busy) this.close();
+    if (this.closed || this.hangsUp) return;
+    this.hangsUp = true;
+    this.cutter.drop();
+    this.claim?.release();
+    this.claim = null;
+    this.conn.closeWrite().catch((error) => {
+      if (!isDisconnect(error)) this.failure = `cannot close the connection: ${error}`;
+      this.close();
+    });
   }
 
   /** Closes the socket and ends a waiting request. Safe to call twice. */

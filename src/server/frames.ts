@@ -53,6 +53,11 @@ export class FrameCutter {
     this.start = this.end = 0;
   }
 
+  /** Forgets what was read and not given. */
+  drop(): void {
+    this.start = this.end;
+  }
+
   /** How many bytes are held of frames that were not given yet. */
   get heldBytes(): number {
     return this.end - this.start;

@@ -36,6 +36,8 @@ export interface ServerOptions {
 
 /** How often idle and stalled connections are looked for, at least. */
 const SWEEP_EVERY_MS = 5_000;
+/** How long a client has to close its side at a stop: a few round trips on any network. */
+const HANG_UP_MS = 300;
 /** See {@link ServerOptions.maxMemoryWaitMs}. */
 const MAX_MEMORY_WAIT_MS = 30_000;
 
@@ -216,15 +218,24 @@ export class Server {
     for (const connection of this.connections) connection.close();
   }
 
-  /** Lets requests be answered and answers be sent, waiting no longer than `waitMs`, and closes every connection. */
-  async closeConnections(waitMs: number): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, waitMs));
-    await Promise.race([Promise.all([...this.connections].map((c) => c.flushed())), patience]);
-    clearTimeout(timer);
+  /**
+   * Lets requests be answered and answers be sent, waiting no longer than `waitMs`, and closes every connection. Clients
+   * that are there close their side as soon as they see that; the others are not waited for.
+   */
+  async closeConnections(waitMs: number, hangUpMs = HANG_UP_MS): Promise<void> {
+    await within(waitMs, Promise.all([...this.connections].map((c) => c.flushed())));
+    for (const connection of this.connections) connection.hangUp();
+    await within(Math.min(waitMs, hangUpMs), Promise.all(this.serving));
     for (const connection of this.connections) connection.close();
     await Promise.all(this.serving);
   }
+}
+
+/** Resolves with `done`, or when the time is over. */
+async function within(ms: number, done: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, ms));
+  await Promise.race([done, patience]).finally(() => clearTimeout(timer));
 }
 
 /** An IPv4 address as such, though a listener for both families writes it as IPv6. */

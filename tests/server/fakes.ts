@@ -159,6 +159,8 @@ export class FakeSocket {
         });
       });
     },
+    closeWrite: (): Promise<void> =>
+      this.isClosed ? Promise.reject(new Deno.errors.BadResource("closed")) : Promise.resolve(),
     close: (): void => {
       if (this.isClosed) throw new Deno.errors.BadResource("closed twice");
       this.isClosed = true;

@@ -551,6 +551,38 @@ Deno.test("Server.closeConnections() sends the answers that become ready at its 
   assertEquals(server.server.connectionCount, 0);
 });
 
+Deno.test("Server.closeConnections() ends connections in order, though requests were sent that nobody reads", async () => {
+  const limits = { maxFrameBytes: 1e6, maxUnsentBytes: 1e6, maxPipelined: 4 };
+  await using server = new TestServer({ limits, budget: new MemoryBudget(300_000) });
+  using client = await server.connect();
+  await client.send("later a");
+  await server.handled.next();
+  // So much is not read ahead of the answer: it stays in the socket.
+  const behind = client.send("now b".padEnd(900_000, "."));
+  server.server.stopAccepting();
+  const closed = server.server.closeConnections(60_000, 60_000);
+  server.dispatcher.answer("a");
+  const bytes = new Uint8Array(1000);
+  assertEquals(await client.conn.read(bytes), 1);
+  assertEquals(await client.conn.read(bytes), null);
+  await behind;
+  // A connection that was reset would not take this.
+  await client.send("now c");
+  await client.conn.closeWrite();
+  await closed;
+  assertEquals(server.dispatcher.handled, ["later a"], "what comes behind the end is thrown away");
+});
+
+Deno.test("Server.closeConnections() does not wait for clients that leave their side open", async () => {
+  await using server = new TestServer();
+  using client = await server.connect();
+  await client.send("now a");
+  assertEquals(await client.receive(), "a");
+  server.server.stopAccepting();
+  await server.server.closeConnections(60_000);
+  assertEquals([await client.receive(), server.server.connectionCount], [null, 0]);
+});
+
 Deno.test("Server.closeConnections() waits no longer than it may for an answer, and ends the wait then", async () => {
   await using server = new TestServer();
   using waiting = await server.connect();

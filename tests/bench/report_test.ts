@@ -132,8 +132,8 @@ Deno.test("caption() names date, versions and machine", () => {
 
 Deno.test("chart() has a dot for each ratio that is a number, and a mark for each aim", () => {
   const svg = chart(report);
-  assertEquals(svg.match(/<circle/g)?.length, 2);
-  assertEquals(svg.match(/class="aim"/g)?.length, 2);
+  assertEquals(svg.match(/stroke-width="3"/g)?.length, 2);
+  assertEquals(svg.match(/class="ink aim"/g)?.length, 2);
   assertEquals(svg.includes(">25.0×<") && svg.includes(">0.50×<"), true);
   assertEquals(/NaN|Infinity|undefined/.test(svg), false);
 });

@@ -40,6 +40,7 @@ import { IoError } from "./storage/files.ts";
 import { realFiles } from "./storage/files_real.ts";
 import { defaultLogConfig } from "./storage/log_config.ts";
 import { LogManager } from "./storage/log_manager.ts";
+import { ProducerIdMark } from "./storage/producer_id_mark.ts";
 
 /** How often the logs are looked after: flushes by time, retention, checkpoints. */
 const UPKEEP_EVERY_MS = 1000;
@@ -140,7 +141,7 @@ async function start(
 
   const replicas = new Replicas();
   const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warn });
-  const producerIds = new ProducerIds(store);
+  const producerIds = new ProducerIds(store, new ProducerIdMark(realFiles, directory, warn), warn);
   await host.takeOver(producerIds);
 
   const groups = groupService(config, cluster, replicas, warn);

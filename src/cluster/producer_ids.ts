@@ -9,12 +9,25 @@ import { ABSENT, type MetadataStore } from "./store.ts";
 /** As in Kafka. */
 export const PRODUCER_ID_BLOCK_SIZE = 1000;
 
+/** Another place that knows up to where ids were given out, which an older store that was put back does not change. */
+export interface IdMark {
+  /** The lowest id that was not given out. */
+  read(): number;
+  write(next: number): void;
+}
+
+const noMark: IdMark = { read: () => 0, write: () => {} };
+
 export class ProducerIds {
   #next = 0;
   #blockEnd = 0;
   #claiming: Promise<void> | null = null;
 
-  constructor(private readonly store: MetadataStore) {}
+  constructor(
+    private readonly store: MetadataStore,
+    private readonly mark: IdMark = noMark,
+    private readonly report: (problem: string) => void = () => {},
+  ) {}
 
   /** An id that no producer has. Synchronous while the block lasts; rejects with `StoreFailure` when the store is out of order. */
   next(): number | Promise<number> {
@@ -45,7 +58,15 @@ export class ProducerIds {
     for (;;) {
       const { entries } = await this.store.list(PRODUCER_IDS_KEY);
       const entry = entries.find(({ key }) => key === PRODUCER_IDS_KEY);
-      const first = Math.max(lowest, entry === undefined ? 0 : parseProducerIdsRow(entry.value));
+      const stored = entry === undefined ? 0 : parseProducerIdsRow(entry.value);
+      const marked = this.mark.read();
+      if (marked > stored && entry !== undefined) {
+        this.report(
+          `The metadata knows of producer ids up to ${stored}, though ids up to ${marked} were given out: it must be ` +
+            `an older copy that was put back. Ids go on from ${marked}.`,
+        );
+      }
+      const first = Math.max(lowest, stored, marked);
       const end = first + PRODUCER_ID_BLOCK_SIZE;
       const { ok } = await this.store.commit({
         compare: [{ key: PRODUCER_IDS_KEY, revision: entry?.revision ?? ABSENT }],
@@ -53,6 +74,7 @@ export class ProducerIds {
         delete: [],
       });
       if (!ok) continue; // Another broker took that block.
+      this.mark.write(end);
       this.#next = first;
       this.#blockEnd = end;
       return;

@@ -21,6 +21,8 @@ export abstract class EntryFile {
   private unsynced = false;
   /** The file may be longer than what is stored in it. */
   private untrimmed = false;
+  /** What is in the file, if there is one, is nothing to go by: the next write replaces it as a whole. */
+  private replaces = false;
 
   protected constructor(readonly file: PooledFile, private readonly entryBytes: number) {}
 
@@ -29,7 +31,7 @@ export abstract class EntryFile {
 
   /** Reads how many entries the file has. Throws `IoError`, of a missing file too. */
   protected openEntries(): void {
-    if (this.stored >= 0) return;
+    if (this.isOpen) return;
     const handle = this.file.get();
     let low = 0;
     let high = Math.floor(handle.size() / this.entryBytes);
@@ -44,8 +46,34 @@ export abstract class EntryFile {
   }
 
   /** Back to before {@link openEntries}: what was found cannot be right. */
-  protected forgetEntries(): void {
+  forgetEntries(): void {
     this.stored = -1;
+    this.pendingCount = 0;
+    this.replaces = false;
+  }
+
+  /**
+   * Forgets all entries. The file stays as it is until {@link write} or {@link replace} puts another in its place: half a
+   * file could not be told from a whole one.
+   */
+  protected beginAnew(): void {
+    this.stored = 0;
+    this.pendingCount = 0;
+    this.replaces = true;
+  }
+
+  /**
+   * Opens the file for what it says of a part that is known to be on the device, whatever else a crash left in it: keeps
+   * the entries from the first on that are `sound`. Throws `IoError`.
+   */
+  protected openSound(sound: (bytes: Uint8Array, at: number) => boolean): void {
+    this.forgetEntries();
+    this.openEntries();
+    const bytes = new Uint8Array(this.stored * this.entryBytes);
+    this.file.get().readAt(bytes, 0);
+    let count = 0;
+    while (count < this.stored && sound(bytes, count * this.entryBytes)) count++;
+    this.keepEntries(count);
   }
 
   /**
@@ -56,6 +84,7 @@ export abstract class EntryFile {
     this.file.create();
     this.stored = 0;
     this.pendingCount = 0;
+    this.replaces = false;
     this.unsynced = true;
     this.untrimmed = true;
   }
@@ -75,7 +104,7 @@ export abstract class EntryFile {
 
   /** Whether {@link write} or {@link sync} has something to do. */
   get isDirty(): boolean {
-    return this.pendingCount > 0 || this.unsynced;
+    return this.pendingCount > 0 || this.unsynced || this.replaces;
   }
 
   /** Room for one more entry: its bytes are at the returned position of {@link pendingBytes}. */
@@ -97,6 +126,7 @@ export abstract class EntryFile {
 
   /** Writes what waits, and cuts off what a reset left. Throws `IoError`, and then keeps it. */
   write(): void {
+    if (this.replaces) return this.replace();
     if (this.pendingCount > 0) {
       const bytes = this.pending.subarray(0, this.pendingCount * this.entryBytes);
       this.file.create().writeAt(bytes, this.stored * this.entryBytes);
@@ -105,6 +135,17 @@ export abstract class EntryFile {
       this.unsynced = true;
     }
     if (this.untrimmed) this.trim();
+  }
+
+  /**
+   * Puts a file with the entries that wait, and no others, in the place of the one there is, and brings it to the device.
+   * Throws `IoError`, and then keeps them.
+   */
+  private replace(): void {
+    this.file.replace(this.pending.subarray(0, this.pendingCount * this.entryBytes));
+    this.stored = this.pendingCount;
+    this.pendingCount = 0;
+    this.replaces = this.untrimmed = this.unsynced = false;
   }
 
   async sync(): Promise<void> {
@@ -160,6 +201,7 @@ export abstract class EntryFile {
 
   /** Cuts off what Kafka preallocated, or what a truncation left. */
   trim(): void {
+    if (this.replaces) return;
     const handle = this.file.get();
     if (handle.size() !== this.stored * this.entryBytes) handle.truncate(this.stored * this.entryBytes);
     this.untrimmed = false;

@@ -49,7 +49,8 @@ export class EpochFile {
     try {
       await syncFile(this.segments.files, this.segments.pathOf(LEADER_EPOCH_FILE));
     } catch (error) {
-      this.unsynced = true;
+      // The next sync of this file would say nothing of what this one has dropped.
+      this.dirty = true;
       throw error;
     }
   }

@@ -5,7 +5,7 @@
  */
 
 import { assert } from "../base/assert.ts";
-import type { FileHandle, Files } from "./files.ts";
+import { type FileHandle, type Files, replaceFile } from "./files.ts";
 
 /** Where a partition's files are. One object shared by all of them, because deleting a topic renames the directory. */
 export interface Place {
@@ -35,6 +35,12 @@ export class PooledFile {
   create(): FileHandle {
     this.touched = true;
     return this.handle ?? this.pool.open(this, true);
+  }
+
+  /** Puts a file of this content in its place, whole and on the device, or leaves it as it is: throws `IoError` then. */
+  replace(content: Uint8Array): void {
+    this.close();
+    replaceFile(this.pool.files, this.path, content, true);
   }
 
   exists(): boolean {

@@ -19,7 +19,15 @@ import type { Allowance } from "../codec/allowance.ts";
 import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
 import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
-import { close, flush, flushNow, hasUnflushed, shortenRecovery, unflushedBytes } from "./log_durability.ts";
+import {
+  close,
+  flush,
+  flushNow,
+  hasUnflushed,
+  lacksIndexes,
+  shortenRecovery,
+  unflushedBytes,
+} from "./log_durability.ts";
 import {
   activeProducers,
   endOffsetForEpoch,
@@ -92,8 +100,14 @@ export class Log {
   }
 
   /** Everything before it is on the device. */
-  get recoveryPoint(): number {
+  get flushedOffset(): number {
     return Math.min(this.state.flushedOffset, this.state.endOffset);
+  }
+
+  /** Everything before it is on the device, its indexes too: after a crash the log is read from here on. */
+  get recoveryPoint(): number {
+    const { flushedOffset, indexedOffset, endOffset } = this.state;
+    return Math.min(flushedOffset, indexedOffset, endOffset);
   }
 
   /**
@@ -233,6 +247,11 @@ export class Log {
   /** Bytes after the recovery point, about: what a restart after a crash would read. */
   get unflushedBytes(): number {
     return unflushedBytes(this.state);
+  }
+
+  /** Whether a restart after a crash would have to read what is on the device, because its indexes are not. */
+  get lacksIndexes(): boolean {
+    return lacksIndexes(this.state);
   }
 
   /** Whether `flush.ms` has passed at the monotonic clock's `now` since the last flush, and there is something to flush. */

@@ -26,12 +26,15 @@ export function truncateTo(log: LogState, offset: number): number {
       segments.openIndexes(segments.active, log.config.indexIntervalBytes);
       segments.active.truncateTo(offset);
     }
+    segments.syncCut();
     log.endOffset = offset;
     log.flushedOffset = Math.min(log.flushedOffset, offset);
+    log.indexedOffset = Math.min(log.indexedOffset, offset);
     log.startOffset = Math.min(log.startOffset, offset);
     log.epochFile.changed(log.epochFile.epochs.truncateFromEnd(offset));
     log.epochFile.write();
     segments.snapshots.removeAfter(offset);
+    segments.directoryUnsynced = true;
     log.snapshotOffset = segments.snapshots.latest ?? -1;
     log.producers = producersOf(openingInput(log), offset);
   });

@@ -3,6 +3,8 @@
  * close. The recovery point moves here and nowhere else; how one sync serves many who wait is in `log_flusher.ts`.
  */
 
+import { IoError } from "./files.ts";
+import { needReady } from "./log_readiness.ts";
 import type { LogState } from "./log_state.ts";
 
 /** Whether a restart after a crash would have to read something. */
@@ -10,15 +12,30 @@ export function hasUnflushed(log: LogState): boolean {
   return log.unopened === null && log.flushedOffset < log.endOffset;
 }
 
-/** Rejects with `IoError`: the recovery point stays then. */
+/** Rejects with `IoError`: the recovery point stays then, and whoever waited must not acknowledge anything. */
 export function flush(log: LogState): Promise<void> {
-  return log.unopened === null ? log.flusher.flush() : Promise.resolve();
+  return flushBy(log, () => log.flusher.flush());
+}
+
+async function flushBy(log: LogState, work: () => Promise<void>): Promise<void> {
+  if (log.unopened?.how === "closed") return;
+  needReady(log);
+  const { truncations } = log;
+  await work();
+  if (truncations !== log.truncations) {
+    throw new IoError("sync", log.segments.place.path, "the end of the log was cut off meanwhile");
+  }
 }
 
 /** Flushes, and notes the time for `flush.ms`. Failures are reported, and the promise resolves. */
 export function flushNow(log: LogState): Promise<void> {
   log.lastFlushMs = log.clock.monotonic();
   return flush(log).catch((error) => log.report("flush", error));
+}
+
+/** Whether a restart after a crash would read something only because its indexes are not on the device. */
+export function lacksIndexes(log: LogState): boolean {
+  return log.unopened === null && log.indexedOffset < log.flushedOffset;
 }
 
 /** Writes the producers as they are at the log's end, unless that was done. Throws `IoError`. */
@@ -33,18 +50,20 @@ export function writeSnapshot(log: LogState): void {
 export function shortenRecovery(log: LogState): Promise<void> {
   if (log.unopened !== null) return Promise.resolve();
   log.attempt("write a producer snapshot of", () => writeSnapshot(log));
-  return flushNow(log);
+  log.lastFlushMs = log.clock.monotonic();
+  return flushBy(log, () => log.flusher.flushWithIndexes()).catch((error) => log.report("flush", error));
 }
 
 /** Bytes after the recovery point, about. */
 export function unflushedBytes(log: LogState): number {
   if (!hasUnflushed(log)) return 0;
-  const { segments, flushedOffset } = log;
-  const first = segments.indexFor(flushedOffset);
+  const { segments } = log;
+  const recoveryPoint = Math.min(log.flushedOffset, log.indexedOffset);
+  const first = segments.indexFor(recoveryPoint);
   let bytes = 0;
   for (const segment of segments.list.slice(first)) bytes += segment.size;
   log.attempt("read an index of", () => {
-    bytes -= segments.list[first].positionBefore(flushedOffset);
+    bytes -= segments.list[first].positionBefore(recoveryPoint);
   });
   return bytes;
 }
@@ -58,13 +77,11 @@ export async function close(log: LogState): Promise<boolean> {
     const { active } = segments;
     active?.finishIndexes();
     active?.trimIndexes();
-    if (log.endOffset > 0 && log.snapshotOffset !== log.endOffset) {
+    if (log.endOffset > 0) {
       writeSnapshot(log);
       await segments.snapshots.syncLatest();
     }
-    await log.flusher.flush();
-    await active?.offsets.sync();
-    await active?.times.sync();
+    await log.flusher.flushWithIndexes();
     return true;
   } catch (error) {
     log.report("close", error);

@@ -14,6 +14,7 @@ import {
   offsetOfName,
   SNAPSHOT_SUFFIX,
   SWAP_SUFFIX,
+  SYNC_FAILED_FILE,
 } from "./names.ts";
 import { Segment, SEGMENT_SUFFIXES } from "./segment.ts";
 
@@ -24,6 +25,8 @@ export interface LogFiles {
   snapshots: number[];
   /** Whether there is a file of leader epochs. */
   hasEpochs: boolean;
+  /** Whether a sync had failed, and what it should have brought to the device was not written again. */
+  syncFailed: boolean;
   /** Files of segments whose log was not there, which were removed. No deletion of ours leaves any: it takes the log last. */
   orphans: string[];
 }
@@ -58,7 +61,8 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
   }
   segments.sort((a, b) => a.baseOffset - b.baseOffset);
   snapshots.sort((a, b) => a - b);
-  return { segments, snapshots, hasEpochs: names.includes(LEADER_EPOCH_FILE), orphans };
+  const hasEpochs = names.includes(LEADER_EPOCH_FILE);
+  return { segments, snapshots, hasEpochs, syncFailed: names.includes(SYNC_FAILED_FILE), orphans };
 }
 
 function isLeftOver(name: string): boolean {

@@ -79,11 +79,16 @@ export class LogManager {
   private lastHighWatermarkMs: number;
   private lastRetentionMs: number;
   private startsDirty = false;
+  /** Names that directories had which were moved away: the device may not know it yet. */
+  private readonly movedAway = new Set<string>();
   /** What the checkpoints hold, by file and partition directory. */
   private readonly written = new Map<string, ReadonlyMap<string, number>>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
   private closed = false;
+  private loaded = false;
+  /** A log ended, or began, before what the checkpoints said. */
+  private takenBack = false;
 
   private constructor(
     private readonly o: LogManagerOptions,
@@ -110,6 +115,8 @@ export class LogManager {
       const manager = new LogManager(o, pool, meta, unlock, readCheckpoint(o, HIGH_WATERMARK_FILE));
       const bootBefore = readText(files, `${directory}/${BOOT_ID_FILE}`);
       await manager.loadAll(closedCleanly, bootBefore);
+      manager.loaded = true;
+      if (manager.takenBack) manager.lowerCheckpoints();
       manager.noteBoot(bootBefore);
       return manager;
     } catch (error) {
@@ -130,6 +137,11 @@ export class LogManager {
   create(topic: string, partition: number, topicId: string): Log {
     const name = partitionDirectory(topic, partition);
     assert(!this.logs.has(name), `log ${name} exists`);
+    if (this.movedAway.has(name)) {
+      // Else the former one could come back under the name, after a power failure, in the place of this.
+      this.o.files.syncDirectoryNow(this.o.directory);
+      this.movedAway.clear();
+    }
     this.forgetFormer(name);
     const path = `${this.o.directory}/${name}`;
     this.o.files.makeDirectory(path);
@@ -187,13 +199,16 @@ export class LogManager {
   private moveAway(log: Log, path: string, why: string): void {
     log.moveAway(path, why);
     this.logs.delete(log.name);
+    this.movedAway.add(log.name);
     this.highWatermarks.delete(log.name);
     this.startsDirty = true;
   }
 
   /** Brings the names of directories that were made, renamed and removed to the device. Rejects with `IoError`. */
-  syncDirectory(): Promise<void> {
-    return this.o.files.syncDirectory(this.o.directory);
+  async syncDirectory(): Promise<void> {
+    const covered = [...this.movedAway];
+    await this.o.files.syncDirectory(this.o.directory);
+    for (const name of covered) this.movedAway.delete(name);
   }
 
   /** Gives a log the id of its topic, where its directory did not tell. Throws `IoError`. */
@@ -326,6 +341,17 @@ export class LogManager {
     }
   }
 
+  /**
+   * Has the checkpoints say no more than what there is. What is written from here on gets the offsets of what was lost: a
+   * start, or a recovery point, beyond it would have it hidden, or believed unread, after the next crash. Throws `IoError`.
+   */
+  private lowerCheckpoints(): void {
+    this.writeRecoveryPoints(true);
+    this.writeStarts(true);
+    this.writeHighWatermarks(true);
+    this.takenBack = false;
+  }
+
   /** Only when all logs are checked: should the machine stop before, they are as much in doubt as now. */
   private noteBoot(before: string | null): void {
     const { files, directory, bootId } = this.o;
@@ -365,6 +391,11 @@ export class LogManager {
       config,
       clock,
       onWarning,
+      onTakenBack: () => {
+        this.takenBack = true;
+        // While they are loaded, not all logs are known, and a file names all of them.
+        if (this.loaded) this.lowerCheckpoints();
+      },
       ...found,
     });
   }
@@ -399,7 +430,8 @@ export class LogManager {
 
   private async checkpoint(): Promise<void> {
     for (const log of [...this.logs.values()]) {
-      if (log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX) await log.shortenRecovery();
+      const reads = log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX;
+      if (reads || log.lacksIndexes) await log.shortenRecovery();
     }
     this.attempt("write recovery points", () => this.writeRecoveryPoints(false));
   }

@@ -48,6 +48,7 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
     segments.openIndexes(segments.active, i.config.indexIntervalBytes);
     end = endOfClosedLog(segments.active);
   }
+  for (const segment of segments.list) segment.syncedSize = segment.size;
   if (end === null || end < startOffset || (expected !== null && end !== expected)) {
     i.onWarning(
       `${i.name}: closed in order at offset ${expected ?? "unknown"}, but ` +
@@ -96,7 +97,10 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   removeEmpty(segments);
   // Whatever reaches past the recovery point may be in memory only.
   const flushedOffset = Math.min(i.recoveryPoint, nextOffset);
-  for (const segment of segments.list.slice(segments.indexFor(flushedOffset))) segment.unsynced = true;
+  for (const segment of segments.list.slice(segments.indexFor(flushedOffset))) {
+    segment.unsynced = true;
+    segment.mustRewrite = segments.syncFailed;
+  }
   segments.snapshots.removeAfter(nextOffset);
   return opened(nextOffset, flushedOffset, producers);
 }

@@ -54,7 +54,7 @@ export function openingInput(log: LogState): OpeningInput {
     name: log.name,
     segments: log.segments,
     startOffset: log.startOffset,
-    recoveryPoint: log.flushedOffset,
+    recoveryPoint: Math.min(log.flushedOffset, log.indexedOffset),
     config: log.config,
     now: log.clock.monotonic(),
     machineStopped: log.machineStopped,
@@ -87,13 +87,17 @@ function listSegments(log: LogState): boolean {
 function take(log: LogState, opened: OpenedLog): void {
   const { endOffset, startOffset } = opened;
   tellOfLosses(log, opened);
+  log.checkpointsBehind ||= startOffset < log.startOffset || opened.flushedOffset < log.flushedOffset ||
+    endOffset < log.highWatermark;
   log.endOffset = endOffset;
   log.startOffset = startOffset;
   log.highWatermark = Math.min(log.highWatermark, endOffset);
-  log.flushedOffset = opened.flushedOffset;
+  log.flushedOffset = log.indexedOffset = opened.flushedOffset;
   log.epochFile.open(opened.epochs, opened.epochsChanged, log.unopened?.how === "crashed");
   log.producers = opened.producers;
   log.snapshotOffset = log.segments.snapshots.latest ?? -1;
+  if (log.checkpointsBehind) log.onTakenBack();
+  log.checkpointsBehind = false;
   log.unopened = null;
   // The next flush writes what cannot be written now.
   log.attempt("write leader epochs of", () => log.epochFile.write());

@@ -7,7 +7,7 @@ import { assert } from "../base/assert.ts";
 import { type Files, IoError } from "./files.ts";
 import type { HandlePool, Place } from "./handles.ts";
 import { loadLogFiles } from "./log_files.ts";
-import { DELETED_SUFFIX, LOG_SUFFIX, offsetName, STRAY_SUFFIX } from "./names.ts";
+import { DELETED_SUFFIX, LOG_SUFFIX, offsetName, STRAY_SUFFIX, SYNC_FAILED_FILE } from "./names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
 import { Snapshots } from "./snapshots.ts";
 
@@ -24,6 +24,8 @@ export class LogSegments {
   directoryUnsynced = false;
   /** There was a file of leader epochs when the directory was read. Looking for one that is missing costs a lot. */
   hadEpochs = false;
+  /** A sync failed, and not all that it should have brought to the device was written again. */
+  syncFailed = false;
   /** The partition was deleted. */
   gone = false;
   private trash: Trash[] = [];
@@ -40,9 +42,14 @@ export class LogSegments {
   /** Reads the directory, forgetting what was known before. Gives the files that were there without their log. */
   load(): string[] {
     this.closeAll();
-    const { segments, snapshots, hasEpochs, orphans } = loadLogFiles(this.files, this.pool, this.place);
+    const { segments, snapshots, hasEpochs, syncFailed, orphans } = loadLogFiles(
+      this.files,
+      this.pool,
+      this.place,
+    );
     this.list = segments;
     this.hadEpochs = hasEpochs;
+    this.syncFailed ||= syncFailed;
     this.snapshots = new Snapshots(this.files, this.place, snapshots);
     return orphans;
   }
@@ -136,6 +143,48 @@ export class LogSegments {
       this.files.remove(this.trash[0].path);
       this.trash.shift();
     }
+  }
+
+  /**
+   * Leaves a note of a sync that failed, for the process after this one. It need not be on the device: a machine that stops
+   * takes the pages with it that look written and are not.
+   */
+  noteSyncFailed(): void {
+    this.syncFailed = true;
+    try {
+      this.files.open(this.pathOf(SYNC_FAILED_FILE), true).close();
+    } catch (error) {
+      // The sync that failed is told of; this process remembers it without a note.
+      if (!(error instanceof IoError)) throw error;
+    }
+  }
+
+  /** Everything is on the device. */
+  noteSynced(): void {
+    if (!this.syncFailed) return;
+    try {
+      this.files.remove(this.pathOf(SYNC_FAILED_FILE));
+      this.syncFailed = false;
+    } catch (error) {
+      // One that stays has the log written again once more, no worse.
+      if (!(error instanceof IoError)) throw error;
+    }
+  }
+
+  /** Brings to the device that the end was cut off, so that nothing of it comes back among what is written next. */
+  syncCut(): void {
+    const { active } = this;
+    if (active !== undefined) {
+      try {
+        active.log.get().syncNow();
+      } catch (error) {
+        active.mustRewrite = true;
+        this.noteSyncFailed();
+        throw error;
+      }
+    }
+    this.files.syncDirectoryNow(this.place.path);
+    this.directoryUnsynced = false;
   }
 
   /** Opens the segment's indexes, making them anew where they are missing or wrong. */

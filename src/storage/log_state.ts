@@ -35,6 +35,11 @@ export interface LogOptions {
   machineStopped?: boolean;
   /** Gets one line for people about each thing that went wrong. */
   onWarning(text: string): void;
+  /**
+   * Is called before the log is used that ends, or begins, before what the checkpoints say: they must not say it of what
+   * is written next. Throws `IoError`, and then the log is not used.
+   */
+  onTakenBack?(): void;
 }
 
 /** How to open a log at its next use. */
@@ -65,6 +70,8 @@ export class LogState {
   endOffset: number;
   /** Everything before it is on the device, as far as it lies before the end. */
   flushedOffset: number;
+  /** The indexes of everything before it are on the device. */
+  indexedOffset: number;
   highWatermark = 0;
   /** By the monotonic clock, as all intervals here: a wall clock that is set back must not hold them up. */
   lastFlushMs: number;
@@ -73,7 +80,12 @@ export class LogState {
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 
-  readonly machineStopped: boolean;
+  /** What was not synced may be lost in any part: the machine stopped, or dropped what it could not write. */
+  machineStopped: boolean;
+  /** Lowers what the checkpoints say of the log, durably. Throws `IoError`. */
+  readonly onTakenBack: () => void;
+  /** The checkpoints say more of the log than there turned out to be. */
+  checkpointsBehind = false;
   /** Null once everything is open. */
   unopened: Unopened | null;
   /** What the log reached when it was last used, as far as the checkpoints know. */
@@ -98,25 +110,48 @@ export class LogState {
     });
     this.reader = new LogReader(this.segments);
     this.epochFile = new EpochFile(this.segments);
-    this.flusher = new LogFlusher(this.segments, o.origin !== "closed", () => {
-      const target = this.endOffset;
-      const truncations = this.truncations;
-      return () => {
-        if (truncations === this.truncations) this.flushedOffset = Math.max(this.flushedOffset, target);
-      };
-    }, () => this.epochFile.flush());
+    this.flusher = new LogFlusher({
+      segments: this.segments,
+      isNew: o.origin !== "closed",
+      begin: () => this.beginFlush(),
+      flushRest: () => this.epochFile.flush(),
+      onLost: () => this.lostWrites(),
+      indexIntervalBytes: () => this.config.indexIntervalBytes,
+    });
     this.startOffset = o.logStartOffset ?? 0;
     this.flushedOffset = o.recoveryPoint ?? 0;
+    this.indexedOffset = this.flushedOffset;
     this.reachedBefore = Math.max(this.flushedOffset, o.highWatermark ?? 0);
     this.endOffset = this.flushedOffset;
     this.lastFlushMs = o.clock.monotonic();
     this.machineStopped = o.machineStopped ?? false;
+    this.onTakenBack = o.onTakenBack ?? (() => {});
     const how = o.origin === "closed" ? "closed" : "crashed";
     this.unopened = { listed: false, how, closedAt: how === "closed" ? o.recoveryPoint ?? null : null };
   }
 
   get name(): string {
     return partitionDirectory(this.topic, this.partition);
+  }
+
+  private beginFlush(): (indexed: boolean) => void {
+    const { endOffset, truncations } = this;
+    const activeBase = Math.min(this.segments.active?.baseOffset ?? endOffset, endOffset);
+    return (indexed) => {
+      if (truncations !== this.truncations) return;
+      this.flushedOffset = Math.max(this.flushedOffset, endOffset);
+      // Of all but the active segment the indexes are always synced with the log.
+      this.indexedOffset = Math.max(this.indexedOffset, indexed ? endOffset : activeBase);
+    };
+  }
+
+  /** Has the log read again from the recovery point on, before anything else is done with it. */
+  private lostWrites(): void {
+    this.reachedBefore = Math.max(this.reachedBefore, this.endOffset);
+    this.truncations++;
+    this.machineStopped = true;
+    this.reader.forget();
+    this.unopened = { listed: false, how: "crashed", closedAt: null };
   }
 
   /** Cuts off what a failed append left. False, and to be tried again, when that fails too: the size hides it till then. */

@@ -18,6 +18,8 @@ export const STRAY_DIRECTORY_SUFFIX = "-stray";
 
 export const LEADER_EPOCH_FILE = "leader-epoch-checkpoint";
 export const PARTITION_METADATA_FILE = "partition.metadata";
+/** Is there while a sync has failed and what it should have brought to the device was not written again. Not Kafka's. */
+export const SYNC_FAILED_FILE = "trackway-sync-failed";
 
 /** The longest name that common file systems take. */
 const MAX_NAME_BYTES = 255;

@@ -38,6 +38,33 @@ export class OffsetIndex extends EntryFile {
     return sane;
   }
 
+  /**
+   * Opens the file for the batches that end before `offset`, when only those entries are known to be on the device. Throws
+   * `IoError`.
+   */
+  openBelow(offset: number, segmentSize: number): void {
+    let relative = -1;
+    let position = 0;
+    this.openSound((bytes, at) => {
+      const next = readInt32(bytes, at);
+      const nextPosition = readInt32(bytes, at + 4);
+      const sound = next > relative && this.baseOffset + next < offset &&
+        nextPosition > position && nextPosition < segmentSize;
+      if (sound) {
+        relative = next;
+        position = nextPosition;
+      }
+      return sound;
+    });
+    this.last = this.baseOffset + Math.max(relative, 0);
+  }
+
+  /** Begins a new index, which takes the file's place when it is written. */
+  rebuild(): void {
+    this.beginAnew();
+    this.last = this.baseOffset;
+  }
+
   /** Makes the file, empty. */
   reset(): void {
     this.resetEntries();

@@ -63,8 +63,11 @@ export interface Recovery {
 export function recover(i: RecoveryInput): Recovery {
   const first = floorSegment(i.segments, i.recoveryPoint);
   const start = i.segments[first];
-  const from = beginIn(start, i.recoveryPoint);
+  const from = beginIn(i, start);
   const { producers, upTo } = producersAt(i, Math.max(i.recoveryPoint, start.baseOffset));
+  for (const [index, segment] of i.segments.entries()) {
+    segment.syncedSize = index < first ? segment.size : index === first ? from : 0;
+  }
   let producersUpTo = upTo;
   let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
   const gaps: [number, number][] = [];
@@ -83,7 +86,8 @@ export function recover(i: RecoveryInput): Recovery {
       if (found === null) return outcome({ stray: segment });
       return outcome({ damage: { path: segment.log.path, position: 0, reason: found } });
     }
-    if (begin === 0) segment.resetIndexes();
+    // Of what lies before the recovery point the indexes are on the device, and stay as they are.
+    if (index > first || i.recoveryPoint <= segment.baseOffset) segment.resetIndexes();
     const gap: [number, number] | null = segment.baseOffset > nextOffset
       ? [nextOffset, segment.baseOffset]
       : null;
@@ -93,7 +97,8 @@ export function recover(i: RecoveryInput): Recovery {
       const lastOffset = lastOffsetAt(bytes, at);
       const inOrder = baseOffset >= nextOffset && lastOffset >= baseOffset && segment.canHold(lastOffset);
       if (!inOrder || !isIntact(bytes, at, size)) return false;
-      segment.index(position, size, lastOffset, maxTimestampAt(bytes, at), i.indexIntervalBytes);
+      const intervalBytes = lastOffset < i.recoveryPoint ? Infinity : i.indexIntervalBytes;
+      segment.index(position, size, lastOffset, maxTimestampAt(bytes, at), intervalBytes);
       const epoch = leaderEpochAt(bytes, at);
       if (epoch > i.epochs.latest) i.epochs.assign(epoch, baseOffset);
       if (lastOffset >= producersUpTo) {
@@ -115,6 +120,8 @@ export function recover(i: RecoveryInput): Recovery {
       segment.log.get().truncate(end);
       segment.size = end;
     }
+    // What the indexes say of records that are lost must not be taken for what comes in their place.
+    if (index === first && nextOffset < i.recoveryPoint) segment.rebuildIndexes(i.indexIntervalBytes);
     finishIndexes(segment, i);
     if (gap === null) continue;
     if (segment.size > 0) gaps.push(gap);
@@ -187,16 +194,22 @@ function noteProducer(producers: ProducerState, bytes: Uint8Array, at: number, n
 }
 
 /**
- * Where in the recovery point's segment to begin: at the last indexed batch before it, if the index can be believed
- * that far, else at the segment's start. The index forgets what comes after.
+ * Where in the recovery point's segment to begin: at the last indexed batch before it. Of the indexes only the entries
+ * for what lies before it are believed, and only they are left. Throws `IoError`.
  */
-function beginIn(segment: Segment, recoveryPoint: number): number {
-  if (recoveryPoint <= segment.baseOffset || !segment.openIndexes()) return 0;
-  const position = segment.positionBefore(recoveryPoint);
-  const peek = new Uint8Array(PEEK_BYTES);
-  if (position === 0 || segment.log.get().readAt(peek, position) < PEEK_BYTES) return 0;
-  const baseOffset = baseOffsetAt(peek, 0);
-  if (sizeAt(peek, 0) === 0 || baseOffset <= segment.baseOffset || baseOffset > recoveryPoint) return 0;
-  segment.truncateIndexes(position, baseOffset);
-  return position;
+function beginIn(i: RecoveryInput, segment: Segment): number {
+  const { recoveryPoint, indexIntervalBytes } = i;
+  if (recoveryPoint <= segment.baseOffset) return 0;
+  if (segment.openIndexesBelow(recoveryPoint)) {
+    const position = segment.positionBefore(recoveryPoint);
+    const peek = new Uint8Array(PEEK_BYTES);
+    if (position === 0) return 0;
+    const held = segment.log.get().readAt(peek, position);
+    if (held === PEEK_BYTES && sizeAt(peek, 0) > 0 && lastOffsetAt(peek, 0) === segment.offsets.lastOffset) {
+      return position;
+    }
+  }
+  segment.rebuildIndexes(indexIntervalBytes);
+  segment.openIndexesBelow(recoveryPoint);
+  return segment.positionBefore(recoveryPoint);
 }

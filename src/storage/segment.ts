@@ -3,7 +3,7 @@
  * `baseOffset`; `size` says where the log ends, whatever a failed write left behind it in the file.
  */
 
-import { lastOffsetAt, maxTimestampAt, PEEK_BYTES, scanBatches } from "./batch_scan.ts";
+import { baseOffsetAt, lastOffsetAt, maxTimestampAt, PEEK_BYTES, scanBatches } from "./batch_scan.ts";
 import { type HandlePool, type Place, PooledFile } from "./handles.ts";
 import {
   LOG_SUFFIX,
@@ -37,6 +37,12 @@ export class Segment {
   firstTimestamp: number | null = null;
   /** Whether the log file has bytes that no sync has covered. */
   unsynced = false;
+  /** So many bytes of the log file are on the device for sure. */
+  syncedSize = 0;
+  /** A sync failed: what it should have brought to the device has to be written again, or no later sync does. */
+  mustRewrite = false;
+  /** A sync of the indexes failed, or is under way. */
+  indexesDoubtful = false;
   private bytesSinceIndexEntry = 0;
 
   constructor(
@@ -85,13 +91,44 @@ export class Segment {
     return true;
   }
 
-  /** Makes both indexes anew from the batches. Throws `IoError`. */
+  /**
+   * Opens the indexes for the batches that end before `offset`, and forgets whatever else is in them: after a crash no
+   * more may be right. False when one is missing. Throws `IoError`.
+   */
+  openIndexesBelow(offset: number): boolean {
+    if (!this.offsets.file.exists() || !this.times.file.exists()) return false;
+    this.offsets.openBelow(offset, this.size);
+    this.times.openBelow(offset);
+    this.maxTimestamp = this.times.lastTimestamp;
+    this.offsetOfMaxTimestamp = this.times.lastOffset;
+    this.bytesSinceIndexEntry = 0;
+    return true;
+  }
+
+  /**
+   * Makes both indexes anew from the batches. A crash on the way leaves the old files or the new ones: part of a time
+   * index would have retention believe that the segment is older than it is. Throws `IoError`.
+   */
   rebuildIndexes(indexIntervalBytes: number): void {
-    this.resetIndexes();
-    scanBatches(this.log, 0, this.size, (bytes, at, size, position) => {
-      this.index(position, size, lastOffsetAt(bytes, at), maxTimestampAt(bytes, at), indexIntervalBytes);
-      return true;
-    });
+    this.offsets.rebuild();
+    this.times.rebuild();
+    this.forgetTimes();
+    try {
+      let nextOffset = this.baseOffset;
+      scanBatches(this.log, 0, this.size, (bytes, at, size, position) => {
+        const [baseOffset, lastOffset] = [baseOffsetAt(bytes, at), lastOffsetAt(bytes, at)];
+        // What comes after a damaged offset is not to be found by it, nor can an index hold it.
+        if (baseOffset < nextOffset || lastOffset < nextOffset || !this.canHold(lastOffset)) return false;
+        nextOffset = lastOffset + 1;
+        this.index(position, size, lastOffset, maxTimestampAt(bytes, at), indexIntervalBytes);
+        return true;
+      });
+    } catch (error) {
+      // Part of them would be taken for the whole.
+      this.offsets.forgetEntries();
+      this.times.forgetEntries();
+      throw error;
+    }
     this.finishIndexes();
   }
 
@@ -99,6 +136,10 @@ export class Segment {
   resetIndexes(): void {
     this.offsets.reset();
     this.times.reset();
+    this.forgetTimes();
+  }
+
+  private forgetTimes(): void {
     this.maxTimestamp = -1;
     this.offsetOfMaxTimestamp = this.baseOffset;
     this.bytesSinceIndexEntry = 0;
@@ -119,6 +160,7 @@ export class Segment {
     const position = scanBatches(this.log, from, this.size, (bytes, at) => lastOffsetAt(bytes, at) < offset);
     this.log.get().truncate(position);
     this.size = position;
+    this.syncedSize = Math.min(this.syncedSize, position);
     this.unsynced = true;
     this.truncateIndexes(position, offset);
     // What the indexes do not reach any more may begin before what was cut off.

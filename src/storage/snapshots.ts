@@ -10,6 +10,9 @@ import { readProducerSnapshot, writeProducerSnapshot } from "./producer_snapshot
 import type { ProducerState } from "./producer_state.ts";
 
 export class Snapshots {
+  /** Offsets of those written here and not brought to the device. */
+  private unsynced = new Set<number>();
+
   constructor(
     private readonly files: Files,
     private readonly place: Place,
@@ -41,6 +44,7 @@ export class Snapshots {
   write(offset: number, state: ProducerState, segmentBases: readonly number[]): void {
     if (this.offsets.includes(offset)) return;
     replaceFile(this.files, this.path(offset), writeProducerSnapshot(state), false);
+    this.unsynced.add(offset);
     this.offsets.push(offset);
     this.offsets.sort((a, b) => a - b);
     for (const at of [...this.offsets]) {
@@ -50,7 +54,10 @@ export class Snapshots {
 
   /** Brings the latest snapshot to the device, but for its name. Rejects with `IoError`. */
   async syncLatest(): Promise<void> {
-    if (this.latest !== null) await syncFile(this.files, this.path(this.latest));
+    const { latest } = this;
+    if (latest === null || !this.unsynced.has(latest)) return;
+    await syncFile(this.files, this.path(latest));
+    this.unsynced.delete(latest);
   }
 
   /** Removes the snapshots after `offset`, whose log is gone. */
@@ -66,6 +73,7 @@ export class Snapshots {
   private remove(offset: number): void {
     this.files.remove(this.path(offset));
     this.offsets = this.offsets.filter((at) => at !== offset);
+    this.unsynced.delete(offset);
   }
 
   private path(offset: number): string {

@@ -35,6 +35,33 @@ export class TimeIndex extends EntryFile {
     return sane;
   }
 
+  /**
+   * Opens the file for the batches that end before `offset`, when only those entries are known to be on the device. Throws
+   * `IoError`.
+   */
+  openBelow(offset: number): void {
+    let timestamp = -Infinity;
+    let relative = 0;
+    this.openSound((bytes, at) => {
+      const nextTimestamp = readInt64(bytes, at);
+      const next = readInt32(bytes, at + 8);
+      const sound = nextTimestamp > timestamp && Number.isSafeInteger(nextTimestamp) && next >= relative &&
+        this.baseOffset + next < offset;
+      if (sound) {
+        timestamp = nextTimestamp;
+        relative = next;
+      }
+      return sound;
+    });
+    this.readLast();
+  }
+
+  /** Begins a new index, which takes the file's place when it is written. */
+  rebuild(): void {
+    this.beginAnew();
+    this.readLast();
+  }
+
   reset(): void {
     this.resetEntries();
     this.readLast();

@@ -186,10 +186,10 @@ Deno.test("LogManager.tick() flushes by flush.ms, and applies retention below th
   for (let i = 0; i < 4; i++) mustAppend(log, batch(1));
   clock.advance(499);
   await manager.tick();
-  assertEquals(log.recoveryPoint < 4, true);
+  assertEquals(log.flushedOffset < 4, true);
   clock.advance(1);
   await manager.tick();
-  assertEquals(log.recoveryPoint, 4);
+  assertEquals(log.flushedOffset, 4);
   log.highWatermark = 2;
   clock.advance(300_000);
   await manager.tick();
@@ -201,11 +201,11 @@ Deno.test("LogManager flushes a log that a crash would take long to read again",
   mustAppend(log, batch(1, { bytes: 33 << 20, producerId: 1, producerEpoch: 0, baseSequence: 0 }));
   clock.advance(60_000);
   await manager.tick();
-  assertEquals(log.recoveryPoint, 0);
+  assertEquals(log.flushedOffset, 0);
   mustAppend(log, batch(1, { bytes: 33 << 20 }));
   clock.advance(60_000);
   await manager.tick();
-  assertEquals(log.recoveryPoint, 2);
+  assertEquals(log.flushedOffset, 2);
 });
 
 Deno.test("a topic id that is missing or unreadable is all zeros, until someone who knows sets it", async () => {
@@ -287,7 +287,7 @@ Deno.test("what is due is done although the wall clock is set back by a month", 
   clock.jump(-30 * 86_400_000);
   clock.advance(500);
   await manager.tick();
-  assertEquals(log.recoveryPoint, 1);
+  assertEquals(log.flushedOffset, 1);
   clock.advance(300_000);
   await manager.tick();
   assertEquals(log.activeProducers(), []);

@@ -61,7 +61,7 @@ Deno.test("Log.append() asks for a flush when flush.messages is reached", async 
   const { log } = await openLog({ flushMessages: 3 });
   assertEquals([append(log, batch(2)).mustFlush, append(log, batch(1)).mustFlush], [false, true]);
   await log.flush();
-  assertEquals([log.recoveryPoint, append(log, batch(2)).mustFlush], [3, false]);
+  assertEquals([log.flushedOffset, append(log, batch(2)).mustFlush], [3, false]);
 });
 
 Deno.test("Log rolls when the segment is full, and reads go on across segments", async () => {
@@ -340,9 +340,9 @@ Deno.test("Log.flush() makes one sync serve all who wait, and moves the recovery
   const appended = files.operations;
   for (let i = 0; i < 50; i++) waiting.push(log.flush());
   await waiting[0];
-  assertEquals(log.recoveryPoint, 2);
+  assertEquals(log.flushedOffset, 2);
   await Promise.all(waiting);
-  assertEquals(log.recoveryPoint, 3);
+  assertEquals(log.flushedOffset, 3);
   assertEquals([appended - before, files.operations - appended], [2, 1]);
 });
 
@@ -353,9 +353,9 @@ Deno.test("Log.flush() that fails rejects and leaves the recovery point; the nex
   files.fail(1);
   let failed: unknown;
   await log.flush().catch((error) => failed = error);
-  assertEquals([failed instanceof IoError, log.recoveryPoint], [true, 0]);
+  assertEquals([failed instanceof IoError, log.flushedOffset], [true, 0]);
   await log.flush();
-  assertEquals([log.recoveryPoint, warnings], [1, []]);
+  assertEquals([log.flushedOffset, warnings], [1, []]);
 });
 
 Deno.test("Log in a failed state answers KAFKA_STORAGE_ERROR, and works again when the disk does", async () => {

@@ -135,7 +135,7 @@ if (flags.docs) await writeDocs(report);
 
 /** Takes turns; the order turns too, so that neither is always the one that runs after the other. */
 async function runScenario(group: string, scenario: Scenario): Promise<void> {
-  const load = Deno.loadavg()[0];
+  const load = Deno.loadavg()[0], began = performance.now();
   const values: number[][][] = [[], []];
   const turns = Math.min(rounds, scenario.maxRounds);
   for (let turn = -scenario.warmUps; turn < turns; turn++) {
@@ -152,6 +152,10 @@ async function runScenario(group: string, scenario: Scenario): Promise<void> {
     }
   }
   const { name, about, metrics } = scenario;
+  // Where nobody watches, as in a log, a line for each scenario does.
+  if (!Deno.stderr.isTerminal()) {
+    console.error(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  }
   for (const [m, metric] of metrics.entries()) {
     const [ours, theirs] = values.map((turnsOf) => turnsOf.map((numbers) => numbers[m]));
     const date = new Date().toISOString();

@@ -17,7 +17,7 @@ import { metadata } from "../src/codec/messages/metadata.ts";
 import { produce } from "../src/codec/messages/produce.ts";
 import { ZERO_UUID } from "../src/codec/uuid.ts";
 import { type RunningBroker, trackway } from "./lib/brokers.ts";
-import { residentBytes } from "./lib/process_stats.ts";
+import { bytesRead, residentBytes } from "./lib/process_stats.ts";
 
 const TOPIC = "large";
 const RECORD_BYTES = 1000;
@@ -44,11 +44,6 @@ function report(what: string, value: string): void {
 }
 const ms = (from: number) => `${(performance.now() - from).toFixed(0)} ms`;
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
-
-/** Bytes that the process has read by any call, from the page cache or the disk, its own program included. */
-function bytesRead(pid: number): number {
-  return Number(/^rchar: (\d+)$/m.exec(Deno.readTextFileSync(`/proc/${pid}/io`))![1]);
-}
 
 function connect(): Promise<Client> {
   return Client.connect({ hostname: "127.0.0.1", port }, "big-log");

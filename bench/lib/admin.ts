@@ -97,7 +97,11 @@ export class Member {
   /** Members of the generation, where this one leads it. */
   membersSeen = 0;
 
-  constructor(readonly client: Client, readonly groupId: string) {}
+  constructor(
+    private readonly client: Client,
+    private readonly groupId: string,
+    private readonly sessionTimeoutMs = 45_000,
+  ) {}
 
   /** Joins and takes its assignment; false where the group has gone on to the next generation before that. */
   async join(): Promise<boolean> {
@@ -106,7 +110,7 @@ export class Member {
       const answer = await client.send(joinGroup, 7, {
         groupId,
         memberId: this.memberId,
-        sessionTimeoutMs: 45_000,
+        sessionTimeoutMs: this.sessionTimeoutMs,
         rebalanceTimeoutMs: 60_000,
         protocolType: "consumer",
         protocols: [{ name: "range", metadata: new Uint8Array(60) }],

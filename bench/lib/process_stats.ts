@@ -52,6 +52,11 @@ export function openHandles(pid: number): number {
   return [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
 }
 
+/** Bytes that it has read by any call, from the page cache or the disk. */
+export function bytesRead(pid: number): number {
+  return Number(/^rchar: (\d+)$/m.exec(Deno.readTextFileSync(`/proc/${pid}/io`))![1]);
+}
+
 /** Resident memory in bytes, files that are mapped and in memory included. */
 export function residentBytes(pid: number): number {
   return parseStatusBytes(Deno.readTextFileSync(`/proc/${pid}/status`), "VmRSS");

@@ -73,7 +73,10 @@ export function scenarioGroups(checkout: string): Group[] {
         throughput("p1", "1 partition, 1 connection", { partitions: 1, connections: 1 }),
         throughput("p10", "10 partitions on 3 connections, several in a request", { partitions: 10 }),
         throughput("p100", "100 partitions on 3 connections, up to 1 MB in a request", { partitions: 100 }),
-        throughput("p1000", "1,000 partitions on 3 connections", { partitions: 1000 }),
+        throughput("p1000", "1,000 partitions on 3 connections", {
+          partitions: 1000,
+          producedBytes: 80_000_000,
+        }),
       ],
     },
     {

@@ -19,6 +19,8 @@ export interface Shape {
   readonly connections: number;
   /** Connections beside those that work; they have asked once and are silent. */
   readonly idleConnections: number;
+  /** Bytes of values that a turn produces. */
+  readonly producedBytes: number;
 }
 
 const BASE: Shape = {
@@ -29,11 +31,10 @@ const BASE: Shape = {
   partitions: 3,
   connections: 3,
   idleConnections: 0,
+  producedBytes: 300 * MEGABYTE,
 };
 
-/** Bytes of values that a turn produces. */
-const PRODUCED_BYTES = 300 * MEGABYTE;
-/** How often a turn consumes them: reading is so much faster. */
+/** How often a turn consumes what it produced: reading is so much faster. */
 const CONSUME_PASSES = 3;
 /** Bytes of a batch before its first record, and of a record beside its value. */
 const BATCH_OVERHEAD = 61, RECORD_OVERHEAD = 8;
@@ -51,7 +52,7 @@ export function throughput(name: string, about: string, changes: Partial<Shape> 
       withTarget(subject, name, shape, async (target) => {
         const { pid, port } = running(subject);
         const silent = await openConnections(port, shape.idleConnections, { readBytes: 512 });
-        const batches = batchesOf(target, PRODUCED_BYTES);
+        const batches = batchesOf(target, shape.producedBytes);
         const produced = await metered(pid, () => produceLoad(target, batches));
         const consumed = await metered(pid, () => consumeLoad(target, batches * CONSUME_PASSES));
         for (const connection of silent) connection.close();
@@ -91,7 +92,7 @@ export function coldRead(name: string, about: string, changes: Partial<Shape> = 
     measure: (subject) =>
       withTarget(subject, name, shape, async (target) => {
         const { pid, directory } = running(subject);
-        const batches = batchesOf(target, PRODUCED_BYTES);
+        const batches = batchesOf(target, shape.producedBytes);
         await produceLoad(target, batches);
         await forgetTopic(directory, target.topic);
         return await metered(pid, () => consumeLoad(target, batches));
@@ -104,7 +105,7 @@ export async function warmUp(subject: Subject, forMs: number): Promise<void> {
   for (const until = performance.now() + forMs; performance.now() < until;) {
     for (const batchBytes of [16 * 1024, 0]) {
       await withTarget(subject, "warm-up", { ...BASE, batchBytes }, async (target) => {
-        const batches = batchBytes === 0 ? 10_000 : batchesOf(target, PRODUCED_BYTES / 3);
+        const batches = batchBytes === 0 ? 10_000 : batchesOf(target, BASE.producedBytes / 3);
         await produceLoad(target, batches);
         await consumeLoad(target, batches);
       });

@@ -6,11 +6,8 @@ import { assert } from "../../src/base/assert.ts";
 import type { Prng } from "../../src/base/prng.ts";
 import type { Client } from "../../src/client/client.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
-import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
-import { joinGroup } from "../../src/codec/messages/join_group.ts";
-import { syncGroup } from "../../src/codec/messages/sync_group.ts";
 import { labelOf } from "./producers.ts";
-import { accepted, commit, committed, fetchFrom } from "./requests.ts";
+import { accepted, commit, committed, fetchFrom, join, type Membership, stillIn } from "./requests.ts";
 import type { Progress, Target } from "./target.ts";
 
 /** What a record says, by offset. */
@@ -33,7 +30,7 @@ export class Consumer {
   /** The last commit that was acknowledged, and the last that was sent; -1 for none. */
   private acknowledgedCommit = -1;
   private sentCommit = -1;
-  private member = { memberId: "", generationId: -1 };
+  private member: Membership = { memberId: "", generationId: -1 };
 
   constructor(private readonly o: ConsumerOptions) {}
 
@@ -134,36 +131,9 @@ export class Consumer {
   private async beMember(client: Client): Promise<void> {
     const { groupId } = this.o;
     if (this.member.memberId !== "") {
-      return await this.taken("Heartbeat after a restart", async () => {
-        const { errorCode } = await client.send(heartbeat, 4, { groupId, ...this.member });
-        return errorCode;
-      });
+      return await this.taken("Heartbeat after a restart", () => stillIn(client, groupId, this.member));
     }
-    let memberId = "", generationId = -1;
-    await this.taken("JoinGroup", async () => {
-      for (;;) {
-        const answer = await client.send(joinGroup, 7, {
-          groupId,
-          memberId,
-          sessionTimeoutMs: 60_000,
-          rebalanceTimeoutMs: 60_000,
-          protocolType: "consumer",
-          protocols: [{ name: "range", metadata: new Uint8Array([0, 0, 0, 0]) }],
-        });
-        ({ memberId, generationId } = answer);
-        if (answer.errorCode !== ErrorCode.MEMBER_ID_REQUIRED) return answer.errorCode;
-      }
-    });
-    await this.taken("SyncGroup", async () => {
-      const { errorCode } = await client.send(syncGroup, 4, {
-        groupId,
-        memberId,
-        generationId,
-        assignments: [{ memberId, assignment: new Uint8Array(8) }],
-      });
-      return errorCode;
-    });
-    this.member = { memberId, generationId };
+    this.member = await join(client, groupId, 60_000);
   }
 
   private taken(what: string, send: () => Promise<number>): Promise<void> {

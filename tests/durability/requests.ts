@@ -5,12 +5,15 @@ import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
+import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
 import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
+import { joinGroup } from "../../src/codec/messages/join_group.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
 import { metadata } from "../../src/codec/messages/metadata.ts";
 import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
 import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
+import { syncGroup } from "../../src/codec/messages/sync_group.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { PATIENCE_MS } from "./broker_process.ts";
 
@@ -249,4 +252,45 @@ export async function committedBy(
     check(p);
     return [p.partitionIndex, Number(p.committedOffset)];
   }));
+}
+
+/** A member of a group as it names itself. */
+export interface Membership {
+  readonly memberId: string;
+  readonly generationId: number;
+}
+
+/** Joins a group as its only member, or as its leader, and takes an empty assignment. Waits until the coordinator is there. */
+export async function join(client: Client, groupId: string, sessionTimeoutMs: number): Promise<Membership> {
+  let memberId = "", generationId = -1;
+  await accepted(`JoinGroup of ${groupId}`, async () => {
+    for (;;) {
+      const answer = await client.send(joinGroup, 7, {
+        groupId,
+        memberId,
+        sessionTimeoutMs,
+        rebalanceTimeoutMs: 60_000,
+        protocolType: "consumer",
+        protocols: [{ name: "range", metadata: new Uint8Array([0, 0, 0, 0]) }],
+      });
+      ({ memberId, generationId } = answer);
+      if (answer.errorCode !== ErrorCode.MEMBER_ID_REQUIRED) return answer.errorCode;
+    }
+  });
+  await accepted(`SyncGroup of ${groupId}`, async () => {
+    const { errorCode } = await client.send(syncGroup, 4, {
+      groupId,
+      memberId,
+      generationId,
+      assignments: [{ memberId, assignment: new Uint8Array(8) }],
+    });
+    return errorCode;
+  });
+  return { memberId, generationId };
+}
+
+/** A heartbeat. Gives its error code. */
+export async function stillIn(client: Client, groupId: string, member: Membership): Promise<number> {
+  const { memberId, generationId } = member;
+  return (await client.send(heartbeat, 4, { groupId, memberId, generationId })).errorCode;
 }

@@ -94,6 +94,8 @@ async function start(
     }), warn),
     maxIdleMs: config.get("connections.max.idle.ms"),
     budget: new MemoryBudget(inFlightBytes),
+    // As much again as requests may take; Kafka has no setting for answers, which come from the page cache there.
+    maxUnsentBytes: inFlightBytes,
     maxKeptBytes: Math.min(MAX_KEPT_BYTES, inFlightBytes / 4),
     maxMemoryWaitMs: config.get("trackway.request.memory.wait.ms"),
     clock,
@@ -176,7 +178,6 @@ async function start(
     producerIds,
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
     held,
-    // As much again as requests may take: there is no setting of Kafka's, whose answers come from the page cache.
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
   };

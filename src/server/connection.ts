@@ -70,6 +70,8 @@ export interface ConnectionLimits {
 /** Bytes of answers that the clients of all connections have not taken yet. */
 export interface UnsentAnswers {
   bytes: number;
+  /** Beyond this each connection may have but little; no bound when left out. */
+  readonly maxBytes?: number;
 }
 
 /** Any network may stand still for so long. */
@@ -81,6 +83,8 @@ const MIN_FRAME_BYTES_PER_MS = 100;
 /** See {@link ConnectionLimits.goodbyeMs}. */
 const GOODBYE_MS = 1000;
 
+/** What a connection may have of unsent answers when all together have too much. */
+const UNSENT_WHEN_SHORT_BYTES = 64 * 1024;
 /** Answers up to this size are copied together into one write. */
 const COALESCE_BYTES = 64 * 1024;
 
@@ -116,6 +120,8 @@ export class Connection implements Peer {
   private waitsForMemorySinceMs: number | null = null;
   /** When the frame that is being read counts as stalled, unless more of it comes. */
   private stallsAtMs = 0;
+  /** When the frame that has come in part began to come, the time in which it was not read left out. */
+  private frameSinceMs = Infinity;
   /** No more requests are taken: see {@link hangUp}. */
   private hangsUp = false;
   private isDispatching = false;
@@ -145,11 +151,20 @@ export class Connection implements Peer {
 
   /**
    * Whether nothing has moved for `maxIdleMs`, though it could have. A held request is no reason to end a connection
-   * whose client would be seen to leave; it is one when so much has come behind it that the socket is not read.
+   * whose client would be seen to leave; it is one when so much has come behind it that the socket is not read. A frame
+   * of which now and then a byte comes is as good as nothing.
    */
   isIdle(now: number, maxIdleMs: number): boolean {
-    if (this.waitsForMemorySinceMs !== null || now - this.lastActiveMs <= maxIdleMs) return false;
-    return this.pending.length === 0 || this.reading === null;
+    if (this.waitsForMemorySinceMs !== null) return false;
+    if (now - this.lastActiveMs > maxIdleMs) return this.pending.length === 0 || this.reading === null;
+    const frameMs = now - this.frameSinceMs;
+    return frameMs > maxIdleMs && this.pending.length === 0 &&
+      this.cutter.heldBytes < frameMs * (this.limits.minFrameBytesPerMs ?? MIN_FRAME_BYTES_PER_MS);
+  }
+
+  /** Whether a client has taken nothing of its answers for so long that others may have the memory. */
+  isNotReading(now: number): boolean {
+    return this.isWriting && now - this.lastActiveMs > STALL_MS;
   }
 
   /** Whether a request has no answer yet, or no room: the client cannot do anything about it. */
@@ -191,11 +206,13 @@ export class Connection implements Peer {
         this.took(await this.nextBytes());
         if (this.hangsUp) this.cutter.drop();
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
+          this.frameSinceMs = Infinity;
           const wait = this.settled(this.handle(frame));
           if (wait) await wait;
           if (this.isCutOff) await this.flushed();
           if (this.isCutOff || this.closed) return this.end();
         }
+        if (this.cutter.heldBytes > 0) this.frameSinceMs = Math.min(this.frameSinceMs, this.lastActiveMs);
         this.startWriting();
       }
       // It may have closed its own side only, as `nc` does, and be waiting for what it asked.
@@ -238,6 +255,7 @@ export class Connection implements Peer {
       this.waitsForMemorySinceMs = null;
       const now = this.lastActiveMs = this.monotonic();
       if (hadNone) this.claimedAtMs = now;
+      this.frameSinceMs += now - since;
       // The wait is not held against it, and buys no time either: a frame is judged as a whole.
       this.stallsAtMs = Math.max(this.stallsAtMs + now - since, now + WAKE_MS);
     });
@@ -293,7 +311,7 @@ export class Connection implements Peer {
 
   /** Resolves when the next request may be handled: `afterAnswers` or not, and when not too much is unsent. */
   private settled(afterAnswers: boolean): Promise<void> | void {
-    if (!afterAnswers && this.unsentBytes <= this.limits.maxUnsentBytes) return;
+    if (!afterAnswers && !this.hasMuchUnsent) return;
     // What is ready but behind a request that is not cannot be sent yet.
     if (this.pending.length > 0 && !this.closed) return this.answered().then(() => this.backpressure());
     return this.backpressure();
@@ -358,9 +376,16 @@ export class Connection implements Peer {
   }
 
   private backpressure(): Promise<void> | void {
-    if (this.unsentBytes <= this.limits.maxUnsentBytes || this.closed) return;
+    if (!this.hasMuchUnsent || this.closed) return;
     this.startWriting();
     return this.writing;
+  }
+
+  /** Whether so much is unsent that no further request is handled before the client has taken it. */
+  private get hasMuchUnsent(): boolean {
+    if (this.unsentBytes <= UNSENT_WHEN_SHORT_BYTES) return this.unsentBytes > this.limits.maxUnsentBytes;
+    return this.unsentBytes > this.limits.maxUnsentBytes ||
+      this.allUnsent.bytes > (this.allUnsent.maxBytes ?? Infinity);
   }
 
   private count(answer: Answer): void {

@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly budget: MemoryBudget;
   /** When a frame has waited so long for memory, those that have had some for as long are cut off; 30 s if left out. */
   readonly maxMemoryWaitMs?: number;
+  /** Answers that clients have not taken, of all connections; beyond it they are cut off. No bound when left out. */
+  readonly maxUnsentBytes?: number;
   /** What connections may keep for reading while they are quiet, all of them together. No bound when left out. */
   readonly maxKeptBytes?: number;
   readonly clock: Clock;
@@ -46,7 +48,7 @@ export class Server {
   private readonly connections = new Set<Connection>();
   /** How many of them each address has. */
   private readonly connectionsOf = new Map<string, number>();
-  private readonly unsent: UnsentAnswers = { bytes: 0 };
+  private readonly unsent: UnsentAnswers;
   private readonly kept: KeptChunks;
   private readonly serving = new Set<Promise<void>>();
   private sweep: ReturnType<typeof setInterval> | undefined;
@@ -54,6 +56,7 @@ export class Server {
 
   constructor(private readonly options: ServerOptions) {
     this.kept = new KeptChunks(options.maxKeptBytes);
+    this.unsent = { bytes: 0, maxBytes: options.maxUnsentBytes };
   }
 
   get metrics(): Metrics {
@@ -181,6 +184,11 @@ export class Server {
       }
     }
     if (this.options.budget.isShort) this.freeMemory(now);
+    if (this.unsent.bytes > (this.unsent.maxBytes ?? Infinity)) {
+      for (const connection of this.connections) {
+        if (connection.isNotReading(now)) connection.disconnect("a client does not take its answers");
+      }
+    }
   }
 
   /**

@@ -1,3 +1,4 @@
+import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { MalformedFrame, Unwritable } from "../../src/codec/malformed.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
@@ -819,6 +820,62 @@ Deno.test("Connection is not idle while it waits for memory, and has been active
     0,
   ]);
   assertEquals([connection.isIdle(5010, 10), connection.isIdle(5011, 10)], [false, true]);
+});
+
+Deno.test("Connection is idle when a frame that it reads comes so slowly that it might as well not", async () => {
+  let now = 0;
+  const { socket, connection, dispatcher } = serveFake({ now: () => now, minFrameBytesPerMs: 1 });
+  const bytes = largeFrame("now a", 60_000);
+  let sent = 0;
+  const send = async (upTo: number) => {
+    socket.feed(bytes.subarray(sent, upTo));
+    sent = upTo;
+    await turn();
+  };
+  for (let i = 1; i <= 10; i++) {
+    now = i * 100;
+    await send(i);
+  }
+  assertEquals([connection.isIdle(1000, 1000), connection.isIdle(1101, 1000)], [false, true]);
+  await send(3000);
+  assertEquals(connection.isIdle(1101, 1000), false, "on the whole it is fast enough");
+  await send(bytes.length);
+  assertEquals([dispatcher.handled.length, connection.isIdle(2000, 1000)], [1, false], "and now it is here");
+  now = 2000;
+  await send(bytes.length);
+  socket.feed(bytes.subarray(0, 10));
+  await turn();
+  assertEquals(connection.isIdle(2999, 1000), false, "the next frame's time is its own");
+});
+
+Deno.test("Connection handles no more behind much that is unsent, when all together have too much", async () => {
+  const unsent = { bytes: 0, maxBytes: 300_000 };
+  const served = Array.from({ length: 4 }, () => serveFake({ unsent, maxUnsentBytes: 1_000_000 }));
+  const handled = [0, 0, 0, 0];
+  for (const [i, { socket, dispatcher }] of served.entries()) {
+    dispatcher.handle = () => {
+      handled[i]++;
+      return { answer: [new Uint8Array(99_000)], pipelines: false };
+    };
+    socket.holdsWrites = true;
+    socket.feed(frame("1"), frame("2"), frame("3"));
+    await turn();
+  }
+  assertEquals(handled, [3, 1, 1, 1]);
+  assert(unsent.bytes < 600_000, `${unsent.bytes} bytes`);
+});
+
+Deno.test("Connection tells whether a client takes its answers", async () => {
+  let now = 0;
+  const { socket, connection } = serveFake({ now: () => now, maxUnsentBytes: 10 });
+  socket.holdsWrites = true;
+  socket.feed(frame("now abcdefghijklmnop"), frame("now b"));
+  await turn();
+  assertEquals([connection.isNotReading(10_000), connection.isNotReading(10_001)], [false, true]);
+  now = 5000;
+  socket.takeWrite(1);
+  await turn();
+  assertEquals([connection.isNotReading(15_000), connection.isNotReading(15_001)], [false, true]);
 });
 
 Deno.test("Connection is not idle while a request is held and the client is watched", async () => {

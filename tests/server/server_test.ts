@@ -368,7 +368,8 @@ Deno.test("Server closes a connection whose client takes no answers for connecti
   await client.send("none b");
   await server.handled.next();
   // Bytes move until the sockets are full; then the clock goes on and nothing does.
-  const turning = setInterval(() => server.clock.advance(401), 50);
+  // A little at a time: a server that stood still judges nobody.
+  const turning = setInterval(() => server.clock.advance(80), 50);
   try {
     await until(() => server.server.connectionCount === 0);
   } finally {
@@ -490,6 +491,32 @@ Deno.test("clients that trickle large frames at any speed do not keep an ordinar
   const stalled = tricklers.filter(({ connection }) => connection.isStalled(now()));
   assert(stalled.length > 0, "those that have memory are stalled");
   for (const { connection } of tricklers) connection.close();
+});
+
+Deno.test("Server cuts off clients that take no answers when all together have too much, and not before", async () => {
+  const limits = { maxFrameBytes: 1e6, maxUnsentBytes: 1e9, maxPipelined: 4 };
+  const size = 40 * 1024 * 1024;
+  await using server = new TestServer({ limits, maxUnsentBytes: 50 * 1024 * 1024 });
+  const sweep = () => server.server["sweepConnections"]();
+  const clients = [await server.connect(), await server.connect()];
+  const take = async (client: TestClient, name: string) => {
+    await client.send(`later ${name}`);
+    await server.handled.next();
+    server.dispatcher.answer(name, [new Uint8Array(size)]);
+    await until(() => server.server.unsentBytes > size / 2);
+  };
+  await take(clients[0], "a");
+  server.clock.advance(9_000);
+  server.clock.advance(2_000);
+  sweep();
+  sweep();
+  assertEquals(server.server.connectionCount, 2, "there is room");
+  await take(clients[1], "b");
+  await until(() => server.server.unsentBytes > 50 * 1024 * 1024);
+  sweep();
+  assertEquals(await server.refused.next(), "a client does not take its answers");
+  await until(() => server.server.connectionCount === 1);
+  for (const client of clients) client.conn.close();
 });
 
 Deno.test("Server closes an idle connection that holds a request and is not read any more", async () => {

@@ -4,8 +4,10 @@
  *
  *   --rounds N       turns of each broker in a scenario (default 3)
  *   --json FILE      where the measurements go (default dist/bench.json)
- *   --docs           also write table, chart and JSON into docs/bench; what was not measured now stays as it is there
- *   --against DIR    compare with the Trackway of another checkout instead of Kafka
+ *   --docs           also write table, chart and JSON into docs/bench; what was not measured now stays as it is there.
+ *                    With --against floor it is the floor's table that is written
+ *   --against DIR    compare with the Trackway of another checkout instead of Kafka; "floor" is bench/floor.ts, the
+ *                    least that can be done (batches, requests, latency, rate)
  *   --trackway DIR   the checkout to measure (default: this one)
  *   --port N         first of six ports to use (default: free ones)
  *   --warm-up N      seconds of load for each broker before anything counts (default 10)
@@ -15,9 +17,10 @@ import { cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "@std/cli/parse-args";
 import { chart } from "./lib/chart.ts";
-import { type BrokerKind, kafka, type RunningBroker, trackway } from "./lib/brokers.ts";
+import { type BrokerKind, floor, kafka, type RunningBroker, trackway } from "./lib/brokers.ts";
 import {
   caption,
+  markdownTable,
   markdownTables,
   merged,
   type Report,
@@ -67,7 +70,7 @@ interface Contender {
 const root = await Deno.makeTempDir({ prefix: "trackway-bench-" });
 const kinds = [
   trackway(flags.trackway),
-  flags.against ? trackway(flags.against, "Other") : kafka(checkout),
+  opponent(),
 ] as const;
 const contenders: Contender[] = [];
 for (const [i, kind] of kinds.entries()) {
@@ -133,6 +136,11 @@ await Deno.mkdir(dirname(flags.json), { recursive: true });
 await Deno.writeTextFile(flags.json, JSON.stringify(report, null, 2) + "\n");
 if (flags.docs) await writeDocs(report);
 
+function opponent(): BrokerKind {
+  if (flags.against === undefined) return kafka(checkout);
+  return flags.against === "floor" ? floor(checkout) : trackway(flags.against, "Other");
+}
+
 /** Takes turns; the order turns too, so that neither is always the one that runs after the other. */
 async function runScenario(group: string, scenario: Scenario): Promise<void> {
   const load = Deno.loadavg()[0], began = performance.now();
@@ -151,7 +159,9 @@ async function runScenario(group: string, scenario: Scenario): Promise<void> {
       if (turn >= 0) values[i].push(measured);
     }
   }
-  const { name, about, metrics } = scenario;
+  const { name, about } = scenario;
+  // The aims are about Kafka.
+  const metrics = scenario.metrics.map(({ aim, ...metric }) => flags.against ? metric : { ...metric, aim });
   // Where nobody watches, as in a log, a line for each scenario does.
   if (!Deno.stderr.isTerminal()) {
     console.error(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
@@ -232,12 +242,17 @@ async function versions(): Promise<Result["version"]> {
 }
 
 async function writeDocs(measured: Report): Promise<void> {
-  const docs = join(checkout, "docs/bench");
+  const docs = join(checkout, "docs/bench"), readme = join(docs, "README.md");
+  const write = async (name: string, text: string) => {
+    await Deno.writeTextFile(readme, withTable(await Deno.readTextFile(readme), name, text));
+  };
+  if (flags.against) {
+    const text = `${caption(measured)}\n\n${markdownTable(measured, measured.results)}`;
+    return flags.against === "floor" ? await write("floor", text) : undefined;
+  }
   const order = groups.flatMap(({ scenarios }) => scenarios.map(({ name }) => name));
   const whole = merged(JSON.parse(await Deno.readTextFile(join(docs, "results.json"))), measured, order);
   await Deno.writeTextFile(join(docs, "results.json"), JSON.stringify(whole, null, 1) + "\n");
   await Deno.writeTextFile(join(docs, "results.svg"), chart(whole));
-  const readme = join(docs, "README.md");
-  const text = `${caption(whole)}\n\n${markdownTables(whole)}`;
-  await Deno.writeTextFile(readme, withTable(await Deno.readTextFile(readme), "results", text));
+  await write("results", `${caption(whole)}\n\n${markdownTables(whole)}`);
 }

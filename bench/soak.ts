@@ -163,7 +163,7 @@ async function churning(): Promise<void> {
     try {
       const client = await connect(port);
       try {
-        await makeTopics(client, `brief-${turn}`, 1, 2);
+        await makeTopics(client, `brief-${turn}`, 1, 2, { "file.delete.delay.ms": 1000 });
         const member = new Member(client, `brief-${turn}`);
         await member.join();
         await member.commit(`brief-${turn}-0`, 0);

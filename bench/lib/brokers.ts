@@ -52,6 +52,19 @@ export function trackway(checkout: string, name = "Trackway"): BrokerKind {
   };
 }
 
+/** The least that can be done here: bench/floor.ts. */
+export function floor(checkout: string): BrokerKind {
+  return {
+    name: "Floor",
+    start: (port, directory) =>
+      spawned(
+        [Deno.execPath(), "run", "-A", join(checkout, "bench/floor.ts"), String(port), directory],
+        { cwd: checkout },
+        { port, directory, logFile: `${directory}.out` },
+      ),
+  };
+}
+
 /** Apache Kafka from KAFKA_HOME or else through the script that KAFKA_BASELINE names. */
 export function kafka(checkout: string): BrokerKind {
   const home = Deno.env.get("KAFKA_HOME");

@@ -98,20 +98,22 @@ export function markdownTables(report: Report): string {
   const parts = [...byGroup(report)].map(([group, results]) => {
     const abouts = new Map(results.map(({ scenario, about }) => [scenario, about]));
     const list = [...abouts].map(([scenario, about]) => `- **${scenario}**: ${about}`).join("\n");
-    return `### ${group}\n\n${list}\n\n${markdown(report, results)}`;
+    return `### ${group}\n\n${list}\n\n${markdownTable(report, results)}`;
   });
   const short = shortOfAim(report);
   const aims = report.results.filter(({ metric }) => metric.aim !== undefined).length;
   const summary = `### Short of the aim\n\n${aims - short.length} of ${aims} aims are met. ` +
-    (short.length === 0 ? "" : `The others, the furthest first:\n\n${markdown(report, short)}`);
+    (short.length === 0 ? "" : `The others, the furthest first:\n\n${markdownTable(report, short)}`);
   return [summary.trimEnd(), ...parts].join("\n\n");
 }
 
-function markdown(report: Report, results: readonly Result[]): string {
+/** Without the column of aims where there are none. */
+export function markdownTable(report: Report, results: readonly Result[]): string {
+  const columns = results.some(({ metric }) => metric.aim !== undefined) ? undefined : -1;
   const head = header(report);
   const rule = head.map((_, column) => column < FIRST_NUMBER ? "---" : "---:");
   return [head, rule, ...results.map((result) => cells(rowOf(result)))]
-    .map((line) => `| ${line.join(" | ")} |`).join("\n");
+    .map((line) => `| ${line.slice(0, columns).join(" | ")} |`).join("\n");
 }
 
 /** When, what and where, in a sentence. */

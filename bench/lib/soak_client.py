@@ -13,7 +13,7 @@ import time
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 SAMPLE_SECONDS = 5
-TICK_SECONDS = 0.02
+TICK_SECONDS = 0.002
 VALUE_BYTES = 1024
 PATIENCE_SECONDS = 60
 
@@ -108,24 +108,24 @@ class Soak:
         consumer.subscribe([self.topic])
         commits = time.monotonic()
         while not self.over.is_set():
-            messages = consumer.consume(1000, 0.1)
-            now = time.time_ns()
-            with self.lock:
-                for message in messages:
-                    # A broker that restarts; librdkafka goes on by itself.
-                    if message.error() is not None:
-                        continue
-                    self.consumed += 1
-                    number, sent_at = message.value()[:12], message.value()[13:33]
-                    is_new, wrong = self.partitions[message.partition()].read(message.offset(), int(number))
-                    if is_new:
-                        self.latencies.append((now - int(sent_at)) / 1e6)
-                    if wrong:
-                        self.wrong.append(f"partition {message.partition()}: {wrong}")
+            message = consumer.poll(0.1)
+            # An error is a broker that restarts; librdkafka goes on by itself.
+            if message is not None and message.error() is None:
+                self.take(message.partition(), message.offset(), message.value())
             if time.monotonic() - commits > 1:
                 commits = time.monotonic()
                 consumer.commit(asynchronous=True)
         consumer.close()
+
+    def take(self, partition: int, offset: int, value: bytes) -> None:
+        latency = (time.time_ns() - int(value[13:33])) / 1e6
+        with self.lock:
+            self.consumed += 1
+            is_new, wrong = self.partitions[partition].read(offset, int(value[:12]))
+            if is_new:
+                self.latencies.append(latency)
+            if wrong:
+                self.wrong.append(f"partition {partition}: {wrong}")
 
     def watch_commits(self) -> None:
         """What the group has committed never goes back."""

@@ -114,6 +114,8 @@ async function load(): Promise<void> {
 
 function take(said: NonNullable<typeof last> & Pick<Sample, "p50" | "p99" | "waiting">): void {
   last = said;
+  // The last words are of a load that has ended.
+  if (said.wrong !== undefined) return;
   const { p50, p99, waiting, acked, consumed } = said;
   const measured = resources();
   if (measured === null) return;

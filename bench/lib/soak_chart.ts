@@ -57,7 +57,7 @@ export function unlevel({ samples, minutes }: Soak): string[] {
     .map(([what, of]) => `${what} rose from ${most(of, false)} to ${most(of, true)} under a steady load`);
 }
 
-const WIDTH = 900, LEFT = 70, RIGHT = 880, PANEL = 110, GAP = 44, TOP = 86;
+const WIDTH = 900, LEFT = 70, RIGHT = 880, PANEL = 110, GAP = 44, TOP = 106;
 
 interface Panel {
   readonly title: string;
@@ -115,9 +115,9 @@ function drawn(
   const values = lines.flatMap(({ of }) => samples.map(of)).filter((value) => value !== null);
   const scale = logarithmic ? (value: number) => Math.log10(Math.max(value, 0.1)) : (value: number) => value;
   // From 0, or from a millisecond.
-  const low = 0;
-  const high = Math.max(low + 1, ...values.map(scale)) * (logarithmic ? 1 : 1.1);
-  const y = (value: number) => top + PANEL - (Math.max(low, scale(value)) - low) / (high - low) * PANEL;
+  const most = Math.max(1, ...values.map(scale));
+  const high = logarithmic ? most : roundAbove(most);
+  const y = (value: number) => top + PANEL - Math.max(0, scale(value)) / high * PANEL;
   const marks = logarithmic
     ? Array.from({ length: Math.floor(high) + 1 }, (_, power) => 10 ** power)
     : [0, 0.5, 1].map((share) => share * high);
@@ -136,4 +136,10 @@ function drawn(
   });
   return `<text class="ink" x="${LEFT}" y="${top - 8}" font-weight="600">${escaped(title)}</text>\n` +
     `${grid.join("\n")}\n${curves.join("\n")}`;
+}
+
+/** A number that reads well, at or above `value`. */
+function roundAbove(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.6, 2, 3, 4, 6, 8, 10].find((step) => step * power >= value)! * power;
 }

@@ -7,10 +7,14 @@
  * a failed append needs no undoing: the decision is thrown away and its request gets the error.
  */
 
-/** One moment on both clocks. Wall time goes into records; deadlines use steady time, which never jumps. */
+/**
+ * One moment on both clocks. Wall time goes into records; deadlines use steady time, which never jumps; what is old
+ * enough to go is judged by settled time, which is wall time without jumps that have not lasted.
+ */
 export interface Instant {
   readonly wallMs: number;
   readonly steadyMs: number;
+  readonly settledMs: number;
 }
 
 /** Names a request that waits for its reply. */

@@ -6,6 +6,7 @@
  */
 import { assert, AssertionError } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
+import { SettledTime } from "../base/settled_time.ts";
 import { batchesIn, type BatchView } from "../codec/batch.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import type { Decision, Instant, LogRecord, Machine, Reply, Ticket } from "./machine.ts";
@@ -89,10 +90,12 @@ export class Shard<State, Input, Fact, Mark, Body> {
   /** No tick before this time. */
   private notBefore = -Infinity;
   private isTicking = false;
+  private readonly settledTime: SettledTime;
 
   constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body>) {
     this.state = options.state;
     this.machine = options.machine;
+    this.settledTime = new SettledTime(options.clock.now(), options.clock.monotonic());
   }
 
   /** Whether it serves requests. */
@@ -187,7 +190,9 @@ export class Shard<State, Input, Fact, Mark, Body> {
   }
 
   private now(): Instant {
-    return { wallMs: this.options.clock.now(), steadyMs: this.options.clock.monotonic() };
+    const wallMs = this.options.clock.now();
+    const steadyMs = this.options.clock.monotonic();
+    return { wallMs, steadyMs, settledMs: this.settledTime.at(wallMs, steadyMs) };
   }
 
   /** One input from decision to replies; false if its facts could not be appended. */

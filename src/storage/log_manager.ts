@@ -5,6 +5,7 @@
 
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
+import { SettledTime } from "../base/settled_time.ts";
 import { Slices } from "../base/slices.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
@@ -85,6 +86,8 @@ export class LogManager {
   private readonly written = new Map<string, ReadonlyMap<string, number>>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
+  /** What retention holds records' timestamps against. */
+  private readonly settledTime: SettledTime;
   private closed = false;
   private loaded = false;
   /** A log ended, or began, before what the checkpoints said. */
@@ -100,6 +103,7 @@ export class LogManager {
   ) {
     this.highWatermarks = highWatermarks;
     this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.monotonic();
+    this.settledTime = new SettledTime(o.clock.now(), o.clock.monotonic());
   }
 
   /**
@@ -404,12 +408,13 @@ export class LogManager {
 
   private visitLogs(now: number): void {
     const { clock } = this.o;
+    const settledMs = this.settledTime.at(clock.now(), now);
     const slice = new Slices(clock);
     while (this.round.length > 0 && !slice.isOver) {
       const log = this.round.pop()!;
       if (this.get(log.topic, log.partition) !== log) continue;
       log.expireProducers(now);
-      if (log.applyRetention(clock.now(), log.highWatermark) > 0) this.startsDirty = true;
+      if (log.applyRetention(settledMs, log.highWatermark) > 0) this.startsDirty = true;
     }
     for (const log of this.logs.values()) log.deleteOldFiles(now);
   }

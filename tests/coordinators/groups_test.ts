@@ -196,6 +196,20 @@ Deno.test("offsets of a simple group expire after their commit", async () => {
   h.service.close();
 });
 
+Deno.test("offsets do not expire when the wall clock is a year ahead for a minute, and do when it stays there", async () => {
+  const h = harness();
+  await h.service.commitOffsets(commitRequest("g", { "t:0": 5 }));
+  await h.advance(10 * MINUTE - 30_000);
+  h.clock.jump(365 * DAY);
+  await h.advance(MINUTE);
+  h.clock.jump(-365 * DAY);
+  assertEquals(await committed(h.service, "g"), { "t:0": 5 });
+  h.clock.jump(365 * DAY);
+  await h.advance(20 * MINUTE);
+  assertEquals(await committed(h.service, "g"), {});
+  h.service.close();
+});
+
 Deno.test("a retention that comes with the commit goes before the broker's", async () => {
   const h = harness();
   await h.service.commitOffsets(commitRequest("g", { "t:0": 5 }, null, { retentionTimeMs: 30 * MINUTE }));

@@ -196,6 +196,28 @@ Deno.test("LogManager.tick() flushes by flush.ms, and applies retention below th
   assertEquals(log.logStartOffset, 2);
 });
 
+Deno.test("retention does not believe a wall clock that is a year ahead for a moment, and does when it stays there", async () => {
+  const { manager, log, clock } = await openLog({ retentionMs: 86_400_000, segmentBytes: 100 });
+  for (let i = 0; i < 4; i++) mustAppend(log, batch(1, { timestamp: clock.now() }));
+  log.highWatermark = 4;
+  clock.advance(299_999);
+  await manager.tick();
+  clock.jump(365 * 86_400_000);
+  clock.advance(1);
+  await manager.tick();
+  assertEquals(log.logStartOffset, 0);
+  clock.jump(-365 * 86_400_000);
+  clock.advance(300_000);
+  await manager.tick();
+  assertEquals(log.logStartOffset, 0);
+  clock.jump(365 * 86_400_000);
+  for (let passed = 0; passed < 600_000; passed += 1000) {
+    clock.advance(1000);
+    await manager.tick();
+  }
+  assertEquals(log.logStartOffset, 4);
+});
+
 Deno.test("LogManager flushes a log that a crash would take long to read again", async () => {
   const { manager, log, clock } = await openLog({ maxMessageBytes: 40 << 20 });
   mustAppend(log, batch(1, { bytes: 33 << 20, producerId: 1, producerEpoch: 0, baseSequence: 0 }));

@@ -180,7 +180,7 @@ function mayExpire(group: ClassicGroup): boolean {
 }
 
 function expireWhatIsDue(turn: Turn, group: ClassicGroup, offsets: GroupOffsets): number {
-  const { wallMs } = turn.now;
+  const { settledMs } = turn.now;
   const emptySince = group.protocolType !== null && group.state === "Empty" ? group.stateTimestamp : -1;
   let left = 0;
   for (const [topic, partitions] of offsets) {
@@ -188,7 +188,7 @@ function expireWhatIsDue(turn: Turn, group: ClassicGroup, offsets: GroupOffsets)
     for (const [partition, { expireTimestamp, commitTimestamp }] of partitions) {
       const base = emptySince === -1 ? commitTimestamp : emptySince;
       const at = expireTimestamp !== -1 ? expireTimestamp : base + turn.config.offsetsRetentionMs;
-      if (!subscribed && at <= wallMs) turn.logOffset(group.groupId, topic, partition, null);
+      if (!subscribed && at <= settledMs) turn.logOffset(group.groupId, topic, partition, null);
       else left++;
     }
   }

@@ -16,6 +16,7 @@ import {
   readTopicId,
   RECOVERY_POINT_FILE,
 } from "./checkpoints.ts";
+import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type DirectoryEntry, type Files, IoError } from "./files.ts";
 import { HandlePool } from "./handles.ts";
 import {
@@ -65,10 +66,6 @@ export interface DirectoryCheck {
 
 /** KRaft keeps its metadata log among the partitions; nothing of it is ours. */
 const METADATA_TOPIC = "__cluster_metadata";
-/** Names the partitions that Kafka's compactor has been at. */
-const CLEANER_FILE = "cleaner-offset-checkpoint";
-/** Topics that hold state, and so are compacted whoever made them. */
-const COMPACTED_TOPICS = ["__consumer_offsets", "__transaction_state", "__share_group_state"];
 const MAX_OPEN_FILES = 16;
 /** Bytes between two words on progress. */
 const PROGRESS_BYTES = 8 << 20;
@@ -356,7 +353,7 @@ class DirectoryChecker {
   }
 
   private isCompacted(topic: string, name: string): boolean {
-    return COMPACTED_TOPICS.includes(topic) || this.compactedByKafka.has(name) ||
+    return isStateTopic(topic) || this.compactedByKafka.has(name) ||
       (this.i.known?.topics.get(topic)?.compacted ?? false);
   }
 

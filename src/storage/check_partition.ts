@@ -243,7 +243,7 @@ class PartitionChecker {
     this.batches += scan.batches;
     offsets?.finish(segment.size);
     if (wasDamaged) times?.skipTo(Infinity);
-    times?.finish(!this.isRebuilt(index));
+    times?.finish(i.closed || index < this.checkedFrom.segment);
     if (
       offsets !== null && index === this.checkedFrom.segment && (i.recoveryPoint ?? 0) > segment.baseOffset
     ) {

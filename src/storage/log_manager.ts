@@ -24,6 +24,7 @@ import {
   writeOffsets,
   writeTopicId,
 } from "./checkpoints.ts";
+import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type Claimant, claimDirectory, DataDirectoryError, unusable } from "./data_directory.ts";
 import { type Files, IoError, readText, replaceFile, type Unlock } from "./files.ts";
 import { HandlePool } from "./handles.ts";
@@ -312,6 +313,7 @@ export class LogManager {
     const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
     this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts)
       .set(HIGH_WATERMARK_FILE, new Map(this.highWatermarks));
+    const compacted = readCheckpoint(this.o, CLEANER_FILE);
     const slices = new Slices(clock);
     const deleted = new Set<string>();
     for (const { name, isDirectory } of files.list(directory)) {
@@ -332,6 +334,7 @@ export class LogManager {
         highWatermark: this.highWatermarks.get(name),
         origin: closedCleanly ? "closed" : "crashed",
         machineStopped,
+        wasCompacted: compacted.has(name) || isStateTopic(topic),
       });
       log.highWatermark = clamp(this.highWatermarks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
       this.logs.set(name, log);
@@ -381,7 +384,13 @@ export class LogManager {
     partition: number,
     found: Pick<
       LogOptions,
-      "topicId" | "recoveryPoint" | "logStartOffset" | "highWatermark" | "origin" | "machineStopped"
+      | "topicId"
+      | "recoveryPoint"
+      | "logStartOffset"
+      | "highWatermark"
+      | "origin"
+      | "machineStopped"
+      | "wasCompacted"
     >,
   ): Log {
     const { files, directory, clock, onWarning } = this.o;
@@ -493,6 +502,7 @@ const WITHOUT_CHECKPOINT: Record<string, string> = {
   [RECOVERY_POINT_FILE]: "every log is then read from its beginning",
   [LOG_START_OFFSET_FILE]: "records that were deleted by DeleteRecords may then be there again",
   [HIGH_WATERMARK_FILE]: "nothing is lost with it",
+  [CLEANER_FILE]: "what Kafka's compactor took out of a topic may then be taken for lost",
 };
 
 /**

@@ -36,7 +36,8 @@ export function read(log: LogState, fetchOffset: number, limits: ReadLimits): Re
   const wantsNothing = limits.maxBytes <= 0 && !limits.minOneMessage;
   if (fetchOffset >= limits.maxOffset || wantsNothing) return empty(ErrorCode.NONE);
   try {
-    const { bytes, nextOffset } = log.reader.read(fetchOffset, limits, log.config.indexIntervalBytes);
+    const { indexIntervalBytes } = log.config;
+    const { bytes, nextOffset } = log.reader.read(fetchOffset, limits, indexIntervalBytes, log.isDense);
     return { errorCode: ErrorCode.NONE, bytes, nextOffset };
   } catch (error) {
     log.report("read", error);
@@ -56,6 +57,7 @@ export function offsetForTime(
     timestamp,
     log.startOffset,
     log.config.indexIntervalBytes,
+    log.isDense,
     allowance,
   );
   return found !== null && found.offset < maxOffset ? found : null;
@@ -68,7 +70,7 @@ export function offsetOfMaxTimestamp(
   allowance?: Allowance,
 ): TimestampedOffset | null {
   needReady(log);
-  const found = log.reader.offsetOfMaxTimestamp(log.config.indexIntervalBytes, allowance);
+  const found = log.reader.offsetOfMaxTimestamp(log.config.indexIntervalBytes, log.isDense, allowance);
   return found !== null && found.offset < maxOffset && found.offset >= log.startOffset ? found : null;
 }
 

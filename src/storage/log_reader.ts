@@ -4,8 +4,10 @@
  */
 
 import type { Allowance } from "../codec/allowance.ts";
+import { IoError } from "./files.ts";
+import { offsetBefore, type Rebuild, startFor } from "./index_lookup.ts";
 import type { LogSegments } from "./log_segments.ts";
-import { type BatchesRead, readBatches, type ReadLimits } from "./read.ts";
+import { type BatchesRead, misplaced, readBatches, type ReadLimits } from "./read.ts";
 import type { Segment } from "./segment.ts";
 import {
   firstRecordSince,
@@ -25,31 +27,54 @@ interface Cursor {
 export class LogReader {
   private cursors: Cursor[] = [];
   private nextCursor = 0;
+  /** Segments behind which records are missing, which was told. */
+  private readonly toldOf = new WeakSet<Segment>();
 
-  constructor(private readonly segments: LogSegments) {}
+  constructor(private readonly segments: LogSegments, private readonly onWarning: (text: string) => void) {}
 
-  /** Batches from `fetchOffset` on, which must be in the log. Throws `IoError`. */
-  read(fetchOffset: number, limits: ReadLimits, indexIntervalBytes: number): BatchesRead {
+  /**
+   * Batches from `fetchOffset` on, which must be in the log. In a log that is `dense` no offset may be missing: a segment
+   * that ends too early is told of, and passed. Throws `IoError`.
+   */
+  read(fetchOffset: number, limits: ReadLimits, indexIntervalBytes: number, dense = true): BatchesRead {
     const { list } = this.segments;
     const cursor = this.cursors.find((cursor) => cursor.offset === fetchOffset);
     let index = cursor === undefined ? this.segments.indexFor(fetchOffset) : list.indexOf(cursor.segment);
     let position = cursor?.position;
+    const rebuild = this.rebuild(indexIntervalBytes);
     for (;; index++) {
       const segment = list[index];
       const exact = position !== undefined;
       if (position === undefined) {
         this.segments.openIndexes(segment, indexIntervalBytes);
-        position = segment.positionBefore(fetchOffset);
+        position = startFor(segment, fetchOffset, rebuild);
       }
-      const read = readBatches(segment, position, exact, fetchOffset, limits);
+      const read = readBatches(segment, position, exact, fetchOffset, limits, dense);
       // A segment may end before the next one begins: the compactor leaves gaps.
       if (read.atEnd && index + 1 < list.length) {
+        const next = list[index + 1].baseOffset;
+        if (dense && fetchOffset < next) this.tellOfGap(segment, fetchOffset, next);
+        fetchOffset = Math.max(fetchOffset, next);
         position = 0;
         continue;
       }
       if (read.nextOffset > fetchOffset) this.remember(read.nextOffset, segment, read.nextPosition);
       return read;
     }
+  }
+
+  private tellOfGap(segment: Segment, from: number, to: number): void {
+    if (this.toldOf.has(segment)) return;
+    this.toldOf.add(segment);
+    this.onWarning(
+      `${segment.log.path} ends at position ${segment.size}, before offset ${from}, but the next segment begins at ${to}: ` +
+        "the records between are lost, and readers are given those after them. To get them back, stop the broker and " +
+        "restore the file from a copy",
+    );
+  }
+
+  private rebuild(indexIntervalBytes: number): Rebuild {
+    return (segment) => this.segments.rebuildIndexes(segment, indexIntervalBytes);
   }
 
   /** Notes that the batch at `offset` begins, or will begin, at `position`. */
@@ -77,24 +102,39 @@ export class LogReader {
     timestamp: number,
     startOffset: number,
     indexIntervalBytes: number,
+    dense = true,
     allowance: Allowance = lookupAllowance(),
   ): TimestampedOffset | null {
-    for (const segment of this.segments.list) {
+    const rebuild = this.rebuild(indexIntervalBytes);
+    for (const [index, segment] of this.segments.list.entries()) {
       this.segments.openIndexes(segment, indexIntervalBytes);
-      if (segment.maxTimestamp < timestamp) continue;
-      const found = firstRecordSince(segment, timestamp, startOffset, allowance);
-      if (found !== null) return found;
+      if (segment.maxTimestamp < timestamp && !segment.isPartlyIndexed) continue;
+      const known = offsetBefore(segment, timestamp, rebuild);
+      const from = startFor(segment, Math.max(known, startOffset), rebuild);
+      const found = firstRecordSince(segment, from, timestamp, startOffset, dense, allowance);
+      if (found === null) continue;
+      const end = this.segments.list[index + 1]?.baseOffset ?? Infinity;
+      if (found.offset >= end) throw misplaced(segment, from, found.offset, end - 1);
+      return found;
     }
     return null;
   }
 
   /** The first record that has the largest timestamp of all. Throws `IoError`. */
-  offsetOfMaxTimestamp(indexIntervalBytes: number, allowance?: Allowance): TimestampedOffset | null {
+  offsetOfMaxTimestamp(
+    indexIntervalBytes: number,
+    dense = true,
+    allowance?: Allowance,
+  ): TimestampedOffset | null {
     let latest: Segment | null = null;
     for (const segment of this.segments.list) {
       this.segments.openIndexes(segment, indexIntervalBytes);
       if (latest === null || segment.maxTimestamp > latest.maxTimestamp) latest = segment;
     }
-    return latest === null ? null : recordOfMaxTimestamp(latest, allowance);
+    const partly = this.segments.list.find((segment) => segment.isPartlyIndexed);
+    if (partly !== undefined) throw new IoError("search", partly.log.path, "it is damaged");
+    if (latest === null) return null;
+    const from = startFor(latest, latest.offsetOfMaxTimestamp, this.rebuild(indexIntervalBytes));
+    return recordOfMaxTimestamp(latest, from, dense, allowance);
   }
 }

@@ -6,6 +6,7 @@
 import { assert } from "../base/assert.ts";
 import { type Files, IoError } from "./files.ts";
 import type { HandlePool, Place } from "./handles.ts";
+import { endsFit } from "./index_lookup.ts";
 import { loadLogFiles } from "./log_files.ts";
 import { DELETED_SUFFIX, LOG_SUFFIX, offsetName, STRAY_SUFFIX, SYNC_FAILED_FILE } from "./names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
@@ -189,7 +190,11 @@ export class LogSegments {
 
   /** Opens the segment's indexes, making them anew where they are missing or wrong. */
   openIndexes(segment: Segment, indexIntervalBytes: number): void {
-    if (segment.openIndexes()) return;
+    if (segment.offsets.isOpen && segment.times.isOpen) return;
+    if (!segment.openIndexes() || !endsFit(segment)) this.rebuildIndexes(segment, indexIntervalBytes);
+  }
+
+  rebuildIndexes(segment: Segment, indexIntervalBytes: number): void {
     if (segment.size > 0) this.onRebuild(segment);
     segment.rebuildIndexes(indexIntervalBytes);
   }

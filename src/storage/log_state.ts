@@ -33,6 +33,8 @@ export interface LogOptions {
   origin: "new" | "closed" | "crashed";
   /** The machine stopped since then: what was not on the device may be lost in any part. */
   machineStopped?: boolean;
+  /** Whether a compactor has been at it, whatever its settings say now: then offsets may be missing. */
+  wasCompacted?: boolean;
   /** Gets one line for people about each thing that went wrong. */
   onWarning(text: string): void;
   /**
@@ -86,6 +88,7 @@ export class LogState {
   readonly onTakenBack: () => void;
   /** The checkpoints say more of the log than there turned out to be. */
   checkpointsBehind = false;
+  private readonly wasCompacted: boolean;
   /** Null once everything is open. */
   unopened: Unopened | null;
   /** What the log reached when it was last used, as far as the checkpoints know. */
@@ -108,7 +111,7 @@ export class LogState {
     this.segments = new LogSegments(o.files, o.pool, place, (segment) => {
       this.onWarning(`${this.name}: building the indexes of ${segment.log.path} anew`);
     });
-    this.reader = new LogReader(this.segments);
+    this.reader = new LogReader(this.segments, (text) => this.onWarning(`${this.name}: ${text}`));
     this.epochFile = new EpochFile(this.segments);
     this.flusher = new LogFlusher({
       segments: this.segments,
@@ -126,12 +129,18 @@ export class LogState {
     this.lastFlushMs = o.clock.monotonic();
     this.machineStopped = o.machineStopped ?? false;
     this.onTakenBack = o.onTakenBack ?? (() => {});
+    this.wasCompacted = o.wasCompacted ?? false;
     const how = o.origin === "closed" ? "closed" : "crashed";
     this.unopened = { listed: false, how, closedAt: how === "closed" ? o.recoveryPoint ?? null : null };
   }
 
   get name(): string {
     return partitionDirectory(this.topic, this.partition);
+  }
+
+  /** Whether no offset may be missing between its start and its end. */
+  get isDense(): boolean {
+    return !this.wasCompacted && !this.config.cleanupPolicy.compact;
   }
 
   private beginFlush(): (indexed: boolean) => void {

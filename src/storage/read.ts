@@ -3,7 +3,8 @@
  * as many whole batches as the limits allow. Usually one positioned read.
  */
 
-import { lastOffsetAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts";
+import { MAGIC_AT } from "../codec/batch_format.ts";
+import { baseOffsetAt, lastOffsetAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts";
 import { IoError } from "./files.ts";
 import type { Segment } from "./segment.ts";
 
@@ -34,7 +35,8 @@ const nothing = new Uint8Array(0);
 
 /**
  * Batches of `segment` from `fetchOffset` on. `position` is where a batch begins that is at or before it; `exact` says
- * that it is the one. Throws `IoError`, also when the file does not hold batches any more.
+ * that it is the one. Where the log is `dense`, no offset may be missing: no checksum covers a batch's offset, so this is
+ * what keeps a damaged one from being given out. Throws `IoError`, also when the file does not hold batches any more.
  */
 export function readBatches(
   segment: Segment,
@@ -42,8 +44,11 @@ export function readBatches(
   exact: boolean,
   fetchOffset: number,
   limits: ReadLimits,
+  dense: boolean,
 ): BatchesRead {
   let wanted = Math.max(limits.maxBytes + (exact ? 0 : SLACK_BYTES), PEEK_BYTES);
+  /** The offset that the next batch must have; -1 when not known. */
+  let expected = exact ? fetchOffset : position === 0 ? segment.baseOffset : -1;
   while (position < segment.size) {
     const length = Math.min(wanted, segment.size - position);
     const buffer = limits.allocate === undefined
@@ -59,8 +64,20 @@ export function readBatches(
     // At the very end there may be less to look at: a message of an old format.
     while (held - at >= Math.min(PEEK_BYTES, segment.size - position - at) && held > at) {
       const size = sizeAt(buffer, at);
-      if (size === 0 || size > segment.size - position - at) throw damaged(segment, position + at);
+      if (size === 0 || size > segment.size - position - at) {
+        if (from >= 0) return finish(buffer, from, at, nextOffset, position, false);
+        throw damaged(segment, position + at);
+      }
       const lastOffset = lastOffsetAt(buffer, at);
+      // A compressed set of the old formats tells its last offset only.
+      if (dense && buffer[at + MAGIC_AT] === 2) {
+        const baseOffset = baseOffsetAt(buffer, at);
+        const fits = expected < 0 ? baseOffset <= fetchOffset : baseOffset === expected;
+        if (!fits || lastOffset < baseOffset) {
+          if (from >= 0) return finish(buffer, from, at, nextOffset, position, false);
+          throw misplaced(segment, position + at, baseOffset, expected < 0 ? fetchOffset : expected);
+        }
+      }
       if (lastOffset >= fetchOffset) {
         if (lastOffset >= limits.maxOffset) {
           return finish(buffer, from, at, nextOffset, position, false);
@@ -77,12 +94,12 @@ export function readBatches(
         }
         if (first) from = at;
         nextOffset = lastOffset + 1;
-      } else if (size > held - at) {
-        // Skipped without being read.
-        at += size;
-        break;
       }
+      const isWhole = size <= held - at;
       at += size;
+      expected = lastOffset + 1;
+      // Skipped without being read.
+      if (!isWhole) break;
     }
     if (from >= 0) return finish(buffer, from, at, nextOffset, position, false);
     position += at;
@@ -91,8 +108,15 @@ export function readBatches(
   return { bytes: nothing, nextOffset: fetchOffset, nextPosition: position, atEnd: true };
 }
 
-function damaged(segment: Segment, position: number): IoError {
+/** What is told of a place where the batches do not go on. */
+export function damaged(segment: Segment, position: number): IoError {
   return new IoError("read", segment.log.path, `there is no record batch at position ${position}`);
+}
+
+/** What is told of a batch whose offset cannot be. */
+export function misplaced(segment: Segment, position: number, offset: number, expected: number): IoError {
+  const problem = `the record batch at position ${position} has offset ${offset}, expected ${expected}`;
+  return new IoError("read", segment.log.path, problem);
 }
 
 function finish(

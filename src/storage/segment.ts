@@ -3,7 +3,14 @@
  * `baseOffset`; `size` says where the log ends, whatever a failed write left behind it in the file.
  */
 
-import { baseOffsetAt, lastOffsetAt, maxTimestampAt, PEEK_BYTES, scanBatches } from "./batch_scan.ts";
+import {
+  baseOffsetAt,
+  isIntact,
+  lastOffsetAt,
+  maxTimestampAt,
+  PEEK_BYTES,
+  scanBatches,
+} from "./batch_scan.ts";
 import { type HandlePool, type Place, PooledFile } from "./handles.ts";
 import {
   LOG_SUFFIX,
@@ -35,6 +42,8 @@ export class Segment {
   offsetOfMaxTimestamp: number;
   /** Of the first batch, by which the segment's age counts; null until read. */
   firstTimestamp: number | null = null;
+  /** Some batches are damaged, so that the indexes could not be made for all of them. */
+  isPartlyIndexed = false;
   /** Whether the log file has bytes that no sync has covered. */
   unsynced = false;
   /** So many bytes of the log file are on the device for sure. */
@@ -114,15 +123,7 @@ export class Segment {
     this.times.rebuild();
     this.forgetTimes();
     try {
-      let nextOffset = this.baseOffset;
-      scanBatches(this.log, 0, this.size, (bytes, at, size, position) => {
-        const [baseOffset, lastOffset] = [baseOffsetAt(bytes, at), lastOffsetAt(bytes, at)];
-        // What comes after a damaged offset is not to be found by it, nor can an index hold it.
-        if (baseOffset < nextOffset || lastOffset < nextOffset || !this.canHold(lastOffset)) return false;
-        nextOffset = lastOffset + 1;
-        this.index(position, size, lastOffset, maxTimestampAt(bytes, at), indexIntervalBytes);
-        return true;
-      });
+      this.indexBatches(indexIntervalBytes);
     } catch (error) {
       // Part of them would be taken for the whole.
       this.offsets.forgetEntries();
@@ -130,6 +131,30 @@ export class Segment {
       throw error;
     }
     this.finishIndexes();
+  }
+
+  /** Takes the batches into the indexes as far as they can be believed. */
+  private indexBatches(indexIntervalBytes: number): void {
+    let nextOffset = this.baseOffset;
+    let isDamaged = false;
+    /** Takes in a batch that comes after missing offsets: only if the one behind it goes on from there. */
+    let takeHeld = () => {};
+    const end = scanBatches(this.log, 0, this.size, (bytes, at, size, position) => {
+      const [baseOffset, lastOffset] = [baseOffsetAt(bytes, at), lastOffsetAt(bytes, at)];
+      // No checksum covers a batch's offset. What comes after a damaged one is not to be found, nor can an index hold it.
+      if (baseOffset < nextOffset || lastOffset < nextOffset || !this.canHold(lastOffset)) return false;
+      takeHeld();
+      const intact = isIntact(bytes, at, size);
+      isDamaged ||= !intact;
+      const timestamp = intact ? maxTimestampAt(bytes, at) : -1;
+      const take = () => this.index(position, size, lastOffset, timestamp, indexIntervalBytes);
+      if (baseOffset === nextOffset) take();
+      takeHeld = baseOffset === nextOffset ? () => {} : take;
+      nextOffset = lastOffset + 1;
+      return true;
+    });
+    if (end === this.size) takeHeld();
+    this.isPartlyIndexed = isDamaged || end < this.size;
   }
 
   /** Empties both indexes, making them when missing. */
@@ -223,6 +248,7 @@ export class Segment {
 
   /** Largest record timestamp or, when records have none, the file's: by this the segment expires. */
   get newestMs(): number {
+    if (this.isPartlyIndexed) return Math.max(this.maxTimestamp, this.createdMs);
     return this.maxTimestamp >= 0 ? this.maxTimestamp : this.createdMs;
   }
 

@@ -86,12 +86,12 @@ export class TimeIndex extends EntryFile {
     this.lastOffset = offset;
   }
 
-  /** An offset before which every record is older than `timestamp`. Throws `IoError`. */
-  lookup(timestamp: number): number {
+  /** The last entry at or below `timestamp`: every record before its offset is older. Null without one. Throws `IoError`. */
+  floor(timestamp: number): { timestamp: number; offset: number } | null {
     const index = this.floorIndex(timestamp, timestampOf);
-    if (index < 0) return this.baseOffset;
+    if (index < 0) return null;
     const { bytes, at } = this.entryAt(index);
-    return this.baseOffset + readInt32(bytes, at + 8);
+    return { timestamp: timestampOf(bytes, at), offset: this.baseOffset + relativeOffset(bytes, at) };
   }
 
   /** Forgets the entries at `offset` and after. */

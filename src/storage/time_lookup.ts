@@ -7,7 +7,15 @@
 import { Allowance, DEFAULT_MAX_DECOMPRESSED_BYTES } from "../codec/allowance.ts";
 import { BatchView } from "../codec/batch.ts";
 import { MAGIC_AT } from "../codec/batch_format.ts";
-import { lastOffsetAt, leaderEpochAt, maxTimestampAt, scanBatches } from "./batch_scan.ts";
+import {
+  baseOffsetAt,
+  isIntact,
+  lastOffsetAt,
+  leaderEpochAt,
+  maxTimestampAt,
+  scanBatches,
+} from "./batch_scan.ts";
+import { damaged } from "./read.ts";
 import type { Segment } from "./segment.ts";
 
 export interface TimestampedOffset {
@@ -27,19 +35,21 @@ export function lookupAllowance(): Allowance {
 
 /**
  * The first record at or after `startOffset` whose timestamp is at least `timestamp`; null when the segment has none.
- * Its indexes must be open. Throws `IoError`, and `MalformedFrame` for a batch that cannot be read or is more than the
+ * `from` is the position of a batch that every such record is in or behind. Throws `IoError`, and `MalformedFrame` for a batch that cannot be read or is more than the
  * allowance suffices for.
  */
 export function firstRecordSince(
   segment: Segment,
+  from: number,
   timestamp: number,
   startOffset: number,
+  dense: boolean,
   allowance: Allowance = lookupAllowance(),
 ): TimestampedOffset | null {
-  const known = segment.times.lookup(timestamp);
   let found: TimestampedOffset | null = null;
-  const from = segment.positionBefore(Math.max(known, startOffset));
-  scanBatches(segment.log, from, segment.size, (bytes, at) => {
+  const isNext = inOrder(segment, from, dense);
+  const end = scanBatches(segment.log, from, segment.size, (bytes, at, size) => {
+    if (!isNext(bytes, at, size)) return false;
     if (maxTimestampAt(bytes, at) < timestamp || lastOffsetAt(bytes, at) < startOffset) return true;
     found = recordInBatch(
       bytes,
@@ -49,24 +59,55 @@ export function firstRecordSince(
     );
     return found === null;
   });
+  if (found === null && end < segment.size) throw damaged(segment, end);
   return found;
 }
 
-/** The first record that has the segment's largest timestamp; null when no record has one. Throws as above. */
+/**
+ * The first record that has the segment's largest timestamp; null when no record has one. `from` is the position of a batch
+ * that it is in or behind. Throws as above.
+ */
 export function recordOfMaxTimestamp(
   segment: Segment,
+  from: number,
+  dense: boolean,
   allowance: Allowance = lookupAllowance(),
 ): TimestampedOffset | null {
   const { maxTimestamp } = segment;
   if (maxTimestamp < 0) return null;
   let found: TimestampedOffset | null = null;
-  const from = segment.positionBefore(segment.offsetOfMaxTimestamp);
-  scanBatches(segment.log, from, segment.size, (bytes, at) => {
+  const isNext = inOrder(segment, from, dense);
+  const end = scanBatches(segment.log, from, segment.size, (bytes, at, size) => {
+    if (!isNext(bytes, at, size)) return false;
     if (maxTimestampAt(bytes, at) !== maxTimestamp) return true;
     found = recordInBatch(bytes, at, (record) => record.timestamp === maxTimestamp, allowance);
     return found === null;
   });
+  if (found === null && end < segment.size) throw damaged(segment, end);
   return found;
+}
+
+/**
+ * Whether batches are intact, so that their times can be believed, and have the offsets that their places in the segment
+ * allow, which no checksum covers. In a log that is `dense` none may be missing.
+ */
+function inOrder(
+  segment: Segment,
+  from: number,
+  dense: boolean,
+): (bytes: Uint8Array, at: number, size: number) => boolean {
+  let least = segment.baseOffset;
+  let isKnown = from === 0;
+  return (bytes, at, size) => {
+    const [baseOffset, lastOffset] = [baseOffsetAt(bytes, at), lastOffsetAt(bytes, at)];
+    const mayFollow = !dense || !isKnown || baseOffset === least || bytes[at + MAGIC_AT] !== 2;
+    const fits = mayFollow && baseOffset >= least && lastOffset >= baseOffset &&
+      segment.canHold(lastOffset) &&
+      isIntact(bytes, at, size);
+    least = lastOffset + 1;
+    isKnown = true;
+    return fits;
+  };
 }
 
 function recordInBatch(

@@ -215,8 +215,10 @@ Deno.test("after an orderly stop, an end that is lost all the same is noticed, a
       assert(batches.length > 0, "nothing is left");
       assertEquals(
         broker.warnings.length,
-        3,
-        broker.described("the end that is missing, what was cut off, and which offsets are lost"),
+        4,
+        broker.described(
+          "indexes made anew, the end that is missing, what was cut off, which offsets are lost",
+        ),
       );
       assertEquals(await offsetFor(client, TOPIC, 0, LATEST), last.baseOffset);
       assertEquals((await fetchFrom(client, TOPIC, 0, last.baseOffset)).highWatermark, last.baseOffset);

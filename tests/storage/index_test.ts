@@ -79,7 +79,7 @@ Deno.test("OffsetIndex.truncateToPosition() forgets entries at and after the pos
   }
 });
 
-Deno.test("TimeIndex.append() keeps only rising timestamps; lookup() gives an offset before which all is older", () => {
+Deno.test("TimeIndex.append() keeps only rising timestamps; floor() gives an offset before which all is older", () => {
   const { files, index } = timeIndex();
   index.append(100, BASE + 5);
   index.append(100, BASE + 9);
@@ -87,7 +87,7 @@ Deno.test("TimeIndex.append() keeps only rising timestamps; lookup() gives an of
   index.append(200, BASE + 20);
   assertEquals([index.count, index.lastTimestamp, index.lastOffset], [2, 200, BASE + 20]);
   for (const [timestamp, offset] of [[99, 0], [100, 5], [199, 5], [200, 20], [999, 20]]) {
-    assertEquals(index.lookup(timestamp), BASE + offset);
+    assertEquals(index.floor(timestamp)?.offset ?? BASE, BASE + offset);
   }
   index.write();
   const again = timeIndex(files, false).index;

@@ -210,7 +210,7 @@ Deno.test("Log keeps leader epochs, and tells where each ended", async () => {
 });
 
 Deno.test("Log.appendAsFollower() keeps offsets and epochs, gaps too, and refuses what is out of order", async () => {
-  const { log } = await openLog(SMALL);
+  const { log } = await openLog({ ...SMALL, cleanupPolicy: { delete: false, compact: true } });
   const bytes = (...bases: number[]) =>
     new Uint8Array(bases.flatMap((baseOffset) => [...batch(1, { baseOffset, partitionLeaderEpoch: 7 })]));
   assertEquals(log.appendAsFollower(bytes(5, 6, 20), START).lastOffset, 20);

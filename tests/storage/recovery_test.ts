@@ -336,7 +336,8 @@ Deno.test("a torn batch full of what looks like batches is not read over and ove
 });
 
 Deno.test("left-overs of deletions and compactions are cleared away", async () => {
-  const { files, bases } = await crashedLog(40);
+  const config = { ...SMALL, cleanupPolicy: { delete: false, compact: true } };
+  const { files, bases } = await crashedLog(40, config);
   const stray = (name: string) => files.open(`/data/t-0/${name}`, true).close();
   for (const name of ["00000000000000000000.log.deleted", "00000000000000000007.log.cleaned", "x.tmp"]) {
     stray(name);
@@ -347,7 +348,7 @@ Deno.test("left-overs of deletions and compactions are cleared away", async () =
   const compacted = batch(1, { baseOffset: 1, lastOffsetDelta: third - 2 });
   files.remove("/data/t-0/00000000000000000007.log.cleaned");
   files.open("/data/t-0/00000000000000000000.log.swap", true).writeAt(compacted, 0);
-  const { log } = await reopened(files);
+  const { log } = await reopened(files, config);
   assertEquals(log.segmentBaseOffsets, [0, ...bases.slice(2)]);
   assertEquals(readAll(log).slice(0, 2).map((record) => record.offset), [1, third]);
   const names = files.list("/data/t-0").map((entry) => entry.name);

@@ -1,0 +1,92 @@
+/**
+ * Looking things up in a segment's indexes without believing them. Nothing protects an index file: a flipped bit in it
+ * would lead a reader past records. So what an entry leads to is held against it, which costs one small read, and indexes
+ * that are found to be wrong are made anew from the batches.
+ */
+
+import { baseOffsetAt, lastOffsetAt, maxTimestampAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts";
+import type { Segment } from "./segment.ts";
+
+/** Makes the segment's indexes anew. Throws `IoError`. */
+export type Rebuild = (segment: Segment) => void;
+
+/**
+ * Where to begin in `segment` so as to come to `offset`: at or before the batch that holds it, the nearest that the index
+ * knows. The indexes must be open. Throws `IoError`.
+ */
+export function startFor(segment: Segment, offset: number, rebuild: Rebuild): number {
+  const position = segment.positionBefore(offset);
+  if (beginsBy(segment, position, offset)) return position;
+  rebuild(segment);
+  return segment.positionBefore(offset);
+}
+
+/**
+ * An offset in `segment` before which every record is older than `timestamp`, by the time index. The indexes must be open.
+ * Throws `IoError`.
+ */
+export function offsetBefore(segment: Segment, timestamp: number, rebuild: Rebuild): number {
+  const entry = segment.times.floor(timestamp);
+  if (entry === null) return segment.baseOffset;
+  const from = startFor(segment, entry.offset, rebuild);
+  let isRight = false;
+  walk(segment, from, (peek) => {
+    if (lastOffsetAt(peek, 0) < entry.offset) return true;
+    isRight = maxTimestampAt(peek, 0) === entry.timestamp;
+    return false;
+  });
+  if (isRight) return entry.offset;
+  rebuild(segment);
+  return segment.times.floor(timestamp)?.offset ?? segment.baseOffset;
+}
+
+/** Batches that are looked at behind the last entry; their number is bounded where timestamps do not rise. */
+const LOOKED_AT_MAX = 1000;
+
+/**
+ * Whether the ends of both indexes fit the segment's batches: the last entries lead where they say, and nothing behind
+ * them has a larger timestamp. By the last time, segments expire and are passed over in searches. To be asked when the
+ * indexes have just been opened. Throws `IoError`.
+ */
+export function endsFit(segment: Segment): boolean {
+  if (segment.size === 0) return true;
+  if (!beginsBy(segment, segment.positionBefore(Infinity), segment.offsets.lastOffset)) return false;
+  const { lastOffset, lastTimestamp } = segment.times;
+  const from = segment.positionBefore(lastOffset);
+  if (!beginsBy(segment, from, lastOffset)) return false;
+  let fits = true;
+  let looked = 0;
+  walk(segment, from, (peek) => {
+    const timestamp = maxTimestampAt(peek, 0);
+    const isIndexed = looked === 0 && lastTimestamp >= 0;
+    if (isIndexed && lastOffsetAt(peek, 0) < lastOffset) return true;
+    looked++;
+    fits = isIndexed ? timestamp === lastTimestamp : timestamp <= lastTimestamp;
+    return fits && looked < LOOKED_AT_MAX;
+  });
+  return fits;
+}
+
+/** Whether a batch begins at `position` that is at `offset` or before. */
+function beginsBy(segment: Segment, position: number, offset: number): boolean {
+  if (position === 0) return true;
+  if (position < 0 || position >= segment.size) return false;
+  let begins = false;
+  walk(segment, position, (peek) => {
+    const baseOffset = baseOffsetAt(peek, 0);
+    begins = baseOffset >= segment.baseOffset && baseOffset <= offset;
+    return false;
+  });
+  return begins;
+}
+
+/** Looks at the headers of the batches from `position` on until `visit` gives false, or there is no whole batch. */
+function walk(segment: Segment, position: number, visit: (peek: Uint8Array) => boolean): void {
+  const peek = new Uint8Array(PEEK_BYTES);
+  while (position < segment.size) {
+    const held = segment.log.get().readAt(peek, position);
+    const size = held < Math.min(PEEK_BYTES, segment.size - position) ? 0 : sizeAt(peek, 0);
+    if (size === 0 || size > segment.size - position || !visit(peek)) return;
+    position += size;
+  }
+}

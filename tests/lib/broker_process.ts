@@ -22,6 +22,8 @@ export interface BrokerOptions {
   readonly args?: readonly string[];
   /** The program and its first arguments; `start` and its flags follow. */
   readonly command?: readonly string[];
+  /** More of the environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The address to listen on; null leaves it to the broker, which listens on both families of localhost. */
   readonly host?: string | null;
   /** Where to put down what the broker says, besides keeping it; is appended to. */
@@ -46,7 +48,7 @@ export class BrokerProcess {
 
   /** Starts the process; does not wait for anything. `port` 0 takes any free one. */
   static spawn(dataDir: string, port = 0, options: BrokerOptions = {}): BrokerProcess {
-    const { args = [], command = FROM_SOURCE, host = "127.0.0.1", logFile } = options;
+    const { args = [], command = FROM_SOURCE, env = {}, host = "127.0.0.1", logFile } = options;
     const [executable, ...first] = command;
     const child = new Deno.Command(executable, {
       args: [
@@ -56,9 +58,12 @@ export class BrokerProcess {
       ],
       // The settings of whoever runs the tests are none of this broker's.
       clearEnv: true,
-      env: Object.fromEntries(
-        Object.entries(Deno.env.toObject()).filter(([name]) => !name.startsWith("TRACKWAY_")),
-      ),
+      env: {
+        ...Object.fromEntries(
+          Object.entries(Deno.env.toObject()).filter(([name]) => !name.startsWith("TRACKWAY_")),
+        ),
+        ...env,
+      },
       stdin: "null",
       stdout: "piped",
       stderr: "piped",

@@ -31,6 +31,7 @@ import { InternalLog } from "./replication/internal_log.ts";
 import { PartitionHost } from "./replication/partition_host.ts";
 import { Replicas } from "./replication/replicas.ts";
 import type { ConnectionLimits } from "./server/connection.ts";
+import { descriptorLimit, shareDescriptors } from "./server/descriptors.ts";
 import { RequestDispatcher } from "./server/dispatch.ts";
 import { MemoryBudget } from "./server/memory_budget.ts";
 import { ipLimits } from "./server/ip_limits.ts";
@@ -85,9 +86,11 @@ async function start(
   warnOfFallbacks(warn);
 
   const inFlightBytes = bound(config.get("queued.max.request.bytes"));
+  const descriptors = shareDescriptors(descriptorLimit());
   const server = new Server({
     limits: connectionLimits(config),
     maxConnections: () => config.get("max.connections"),
+    maxByDescriptors: descriptors.connections,
     maxConnectionsOf: ipLimits(() => ({
       maxPerIp: config.get("max.connections.per.ip"),
       overrides: config.get("max.connections.per.ip.overrides"),
@@ -122,6 +125,7 @@ async function start(
     nodeId,
     clock,
     configOf: () => defaultLogConfig,
+    maxOpenFiles: descriptors.files,
     onWarning: warn,
     retentionCheckIntervalMs: config.get("log.retention.check.interval.ms"),
     checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),

@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly limits: ConnectionLimits;
   /** Asked anew for each connection: the setting may change. */
   readonly maxConnections: () => number;
+  /** How many the limit on open files leaves room for. No bound when left out. */
+  readonly maxByDescriptors?: number;
   /** How many connections one address may have ("127.0.0.1"); asked anew as well. No bound when left out. */
   readonly maxConnectionsOf?: (address: string) => number;
   readonly maxIdleMs: number;
@@ -163,6 +165,10 @@ export class Server {
   private whyNotAdmitted(address: string): string | null {
     const max = this.options.maxConnections();
     if (this.connections.size >= max) return `max.connections (${max}) reached`;
+    const { maxByDescriptors = Infinity } = this.options;
+    if (this.connections.size >= maxByDescriptors) {
+      return `the limit on open files leaves room for ${maxByDescriptors} connections`;
+    }
     const maxOfAddress = this.options.maxConnectionsOf?.(address) ?? Infinity;
     if ((this.connectionsOf.get(address) ?? 0) < maxOfAddress) return null;
     return `max.connections.per.ip (${maxOfAddress} for ${address}) reached`;

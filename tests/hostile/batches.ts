@@ -172,8 +172,8 @@ function withWrongHeader(batch: Uint8Array<ArrayBuffer>, prng: Prng): Uint8Array
   return prng.chance(0.85) ? sealed(batch) : batch;
 }
 
-/** The batch's header over other records, which it counts as `count`. */
-function withRecords(
+/** The header of `batch` over other records, which it counts as `count`. */
+export function withRecords(
   batch: Uint8Array<ArrayBuffer>,
   count: number,
   compression: number,

@@ -9,6 +9,7 @@ import type { BrokerProcess } from "../lib/broker_process.ts";
 import { caseOf } from "./cases.ts";
 import { joined } from "./byte_sink.ts";
 import { Janitor } from "./janitor.ts";
+import { residentBytes } from "./process.ts";
 import type { NeighbourNews, NeighbourOrder } from "./neighbour.ts";
 import { type Link, Wire } from "./wire.ts";
 
@@ -278,17 +279,4 @@ class Neighbour {
     this.order({ stop: true });
     return await this.done.promise;
   }
-}
-
-/** Resident memory of a process, at the moment and at its highest; null where the system does not tell. */
-function residentBytes(pid: number): { now: number; peak: number } | null {
-  let status: string;
-  try {
-    status = Deno.readTextFileSync(`/proc/${pid}/status`);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
-    throw error;
-  }
-  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0);
-  return { now: kilobytes("VmRSS") * 1024, peak: kilobytes("VmHWM") * 1024 };
 }

@@ -8,3 +8,6 @@ export const MAX_RSS_MIB = 768;
 
 /** A round of the neighbour's, three or five requests, on a machine that is busy with the attack. */
 export const MAX_NEIGHBOUR_MS = 5000;
+
+/** What a connection costs on which nothing happens. */
+export const MAX_BYTES_PER_IDLE_CONNECTION = 16 * 1024;

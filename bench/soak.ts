@@ -123,7 +123,9 @@ function take(said: NonNullable<typeof last> & Pick<Sample, "p50" | "p99" | "wai
   const { memoryBytes, handles, cpuShare } = measured;
   console.log(
     `${now().toFixed(0).padStart(5)} s  ${(memoryBytes / 1e6).toFixed(0)} MB  ${handles} files  ` +
-      `CPU ${(cpuShare * 100).toFixed(0)} %  p50 ${p50?.toFixed(1)}  p99 ${p99?.toFixed(1)} ms  ` +
+      `CPU ${(cpuShare * 100).toFixed(0)} %  p50 ${p50?.toFixed(1) ?? "-"}  p99 ${
+        p99?.toFixed(1) ?? "-"
+      } ms  ` +
       `${acked} acknowledged, ${consumed} consumed, ${waiting} on the way`,
   );
 }

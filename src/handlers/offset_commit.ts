@@ -37,11 +37,11 @@ export const offsetCommitHandler: Handler<typeof offsetCommit> = async (request,
   return {
     topics: topics.map(({ asked, problems }) => {
       // What cannot be stored comes first, as in Kafka.
-      const partitions = asked.partitions.flatMap(({ partitionIndex }, i) =>
+      const refused = asked.partitions.flatMap(({ partitionIndex }, i) =>
         problems[i] === ErrorCode.NONE ? [] : [{ partitionIndex, errorCode: problems[i] }]
       );
-      if (partitions.length < asked.partitions.length) partitions.push(...answered.next().value!.partitions);
-      return { name: asked.name, topicId: asked.topicId, partitions };
+      const others = refused.length < asked.partitions.length ? answered.next().value!.partitions : [];
+      return { name: asked.name, topicId: asked.topicId, partitions: refused.concat(others) };
     }),
   };
 };

@@ -322,7 +322,7 @@ Deno.test("OffsetCommit of more offsets than fit into one batch says so for each
   };
   assertEquals(await commit(10_000), [10_000, "NONE"]);
   // The first cannot fit whatever is in them, of the second that comes to light only when they are written.
-  for (const count of [50_000, 20_000]) {
+  for (const count of [200_000, 20_000]) {
     assertEquals(await commit(count), [count, "INVALID_COMMIT_OFFSET_SIZE"]);
   }
   const groups = [{ groupId: "g", topics: null }];

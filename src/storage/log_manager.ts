@@ -148,9 +148,7 @@ export class LogManager {
       this.movedAway.clear();
     }
     this.forgetFormer(name);
-    const path = `${this.o.directory}/${name}`;
-    this.o.files.makeDirectory(path);
-    writeTopicId(this.o.files, `${path}/${PARTITION_METADATA_FILE}`, topicId);
+    this.makePartitionDirectory(`${this.o.directory}/${name}`, topicId);
     const log = this.load(topic, partition, {
       topicId,
       recoveryPoint: undefined,
@@ -159,6 +157,24 @@ export class LogManager {
     });
     this.logs.set(name, log);
     return log;
+  }
+
+  /** All of it or, as far as the disk allows, nothing: what is half made would stay when its topic is deleted first. */
+  private makePartitionDirectory(path: string, topicId: string): void {
+    const { files } = this.o;
+    const wasThere = files.stat(path) !== null;
+    try {
+      files.makeDirectory(path);
+      writeTopicId(files, `${path}/${PARTITION_METADATA_FILE}`, topicId);
+    } catch (error) {
+      try {
+        if (!wasThere) files.removeDirectory(path);
+      } catch (again) {
+        // Of a disk that fails altogether the first failure is what is told.
+        if (!(again instanceof IoError)) throw again;
+      }
+      throw error;
+    }
   }
 
   /** How far a partition had come, by the checkpoints, whose directory was not there at start; null when none names it. */

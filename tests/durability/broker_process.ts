@@ -1,7 +1,14 @@
 /** What the tests of durability share: a broker that can be killed, and a data directory for it. */
 import { join } from "node:path";
 
-export { type BrokerOptions, BrokerProcess, type Exit, PATIENCE_MS, within } from "../lib/broker_process.ts";
+export {
+  type BrokerOptions,
+  BrokerProcess,
+  type Exit,
+  FROM_SOURCE,
+  PATIENCE_MS,
+  within,
+} from "../lib/broker_process.ts";
 
 /** A data directory that is gone after `use`. */
 export async function withDataDir(use: (directory: string) => Promise<void>): Promise<void> {

@@ -4,8 +4,10 @@ import { batchesIn, type BatchView, checkBatch } from "../../src/codec/batch.ts"
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
+import { describeConfigs } from "../../src/codec/messages/describe_configs.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
 import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
+import { incrementalAlterConfigs } from "../../src/codec/messages/incremental_alter_configs.ts";
 import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
 import { joinGroup } from "../../src/codec/messages/join_group.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
@@ -16,6 +18,10 @@ import { produce } from "../../src/codec/messages/produce.ts";
 import { syncGroup } from "../../src/codec/messages/sync_group.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { PATIENCE_MS } from "./broker_process.ts";
+
+const TOPIC_RESOURCE = 2;
+/** The operation of IncrementalAlterConfigs that sets a value. */
+const SET = 0;
 
 export const EARLIEST = -2n;
 export const LATEST = -1n;
@@ -80,6 +86,34 @@ export async function deleteTopic(client: Client, name: string): Promise<void> {
     timeoutMs: 30_000,
   });
   must(`DeleteTopics of ${name}`, topic.errorCode, topic.errorMessage);
+}
+
+/** Sets settings of a topic, leaving the others as they are. */
+export async function alterTopic(
+  client: Client,
+  name: string,
+  configs: Record<string, string>,
+): Promise<void> {
+  const { responses: [answer] } = await client.send(incrementalAlterConfigs, 1, {
+    resources: [{
+      resourceType: TOPIC_RESOURCE,
+      resourceName: name,
+      configs: Object.entries(configs).map(([name, value]) => ({ name, configOperation: SET, value })),
+    }],
+    validateOnly: false,
+  });
+  must(`IncrementalAlterConfigs of ${name}`, answer.errorCode, answer.errorMessage);
+}
+
+/** What a setting of a topic is. */
+export async function topicSetting(client: Client, topic: string, setting: string): Promise<string | null> {
+  const { results: [answer] } = await client.send(describeConfigs, 4, {
+    resources: [{ resourceType: TOPIC_RESOURCE, resourceName: topic, configurationKeys: [setting] }],
+    includeSynonyms: false,
+    includeDocumentation: false,
+  });
+  must(`DescribeConfigs of ${topic}`, answer.errorCode, answer.errorMessage);
+  return answer.configs[0].value;
 }
 
 /** Topic ids by name, of every topic that the broker has. */

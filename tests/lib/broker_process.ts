@@ -6,7 +6,7 @@ import { v8Flags } from "../../scripts/lib/v8_flags.ts";
 
 const program = new URL("../../src/main.ts", import.meta.url).pathname;
 /** The broker from source, started as users start it. */
-const FROM_SOURCE = [Deno.execPath(), "run", "-A", "--no-check", `--v8-flags=${v8Flags}`, program];
+export const FROM_SOURCE = [Deno.execPath(), "run", "-A", "--no-check", `--v8-flags=${v8Flags}`, program];
 /** Bound on every wait of these tests: far beyond what a loaded machine needs, far below what a CI job bears. */
 export const PATIENCE_MS = 30_000;
 

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert/equals";
 import { assertRejects } from "@std/assert/rejects";
+import { assertThrows } from "@std/assert/throws";
 import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { DataDirectoryError } from "../../src/storage/data_directory.ts";
@@ -9,6 +10,7 @@ import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import { realFiles } from "../../src/storage/files_real.ts";
 import { defaultLogConfig } from "../../src/storage/log_config.ts";
 import { LogManager } from "../../src/storage/log_manager.ts";
+import { PARTITION_METADATA_FILE } from "../../src/storage/names.ts";
 import {
   append,
   assertIncludes,
@@ -179,6 +181,24 @@ Deno.test("LogManager.tick() checkpoints offsets, so that a crash reads no more 
   const after = await openManager({}, (files as MemoryFiles).crashed("killed"));
   const back = after.manager.get("t", 0)!;
   assertEquals([back.logStartOffset, back.nextOffset, back.highWatermark, back.recoveryPoint], [2, 4, 3, 4]);
+});
+
+Deno.test("LogManager.create() leaves no directory behind that it could not finish, and takes none that was there", async () => {
+  const memory = new MemoryFiles(() => START);
+  const files = new FaultyFiles(
+    memory,
+    ({ kind, path }) =>
+      kind === "write" && path.includes(PARTITION_METADATA_FILE) && isFull ? { code: "ENOSPC" } : null,
+  );
+  let isFull = false;
+  const { manager } = await openManager({}, files);
+  isFull = true;
+  assertThrows(() => manager.create("refused", 0, TOPIC_ID), IoError);
+  memory.makeDirectory("/data/there-0");
+  assertThrows(() => manager.create("there", 0, TOPIC_ID), IoError);
+  assertEquals([memory.stat("/data/refused-0"), memory.stat("/data/there-0")?.isDirectory], [null, true]);
+  isFull = false;
+  mustAppend(manager.create("refused", 0, TOPIC_ID), batch(1));
 });
 
 Deno.test("LogManager.tick() flushes by flush.ms, and applies retention below the high watermark", async () => {

@@ -90,6 +90,7 @@ async function start(
   const server = new Server({
     limits: connectionLimits(config),
     maxConnections: () => config.get("max.connections"),
+    maxAcceptedPerSecond: () => config.get("max.connection.creation.rate"),
     maxByDescriptors: descriptors.connections,
     maxConnectionsOf: ipLimits(() => ({
       maxPerIp: config.get("max.connections.per.ip"),

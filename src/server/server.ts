@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly limits: ConnectionLimits;
   /** Asked anew for each connection: the setting may change. */
   readonly maxConnections: () => number;
+  /** How many connections are accepted in a second; asked anew as well. No bound when left out. */
+  readonly maxAcceptedPerSecond?: () => number;
   /** How many the limit on open files leaves room for. No bound when left out. */
   readonly maxByDescriptors?: number;
   /** How many connections one address may have ("127.0.0.1"); asked anew as well. No bound when left out. */
@@ -54,6 +56,8 @@ export class Server {
   private readonly kept: KeptChunks;
   private readonly serving = new Set<Promise<void>>();
   private sweep: ReturnType<typeof setInterval> | undefined;
+  /** The second in which connections were accepted last, and how many. */
+  private accepted = { sinceMs: -Infinity, count: 0 };
   private stopping = false;
 
   constructor(private readonly options: ServerOptions) {
@@ -114,7 +118,19 @@ export class Server {
         this.options.onRefused("(not admitted)", bind.listenerName, String(error));
         conn.close();
       }
+      const waitMs = this.acceptWaitMs();
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
+  }
+
+  /** How long to wait before the next connection is accepted; those that come meanwhile wait in the system's queue. */
+  private acceptWaitMs(): number {
+    const { clock, maxAcceptedPerSecond } = this.options;
+    const max = maxAcceptedPerSecond?.() ?? Infinity, now = clock.monotonic();
+    if (now - this.accepted.sinceMs >= 1000) this.accepted = { sinceMs: now, count: 0 };
+    // Without a connection a second nobody could ever change the setting back.
+    if (++this.accepted.count < Math.max(1, max)) return 0;
+    return this.accepted.sinceMs + 1000 - now;
   }
 
   private admit(conn: Deno.TcpConn, bind: Bind, dispatcher: Dispatcher): void {

@@ -1,7 +1,7 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
-import { ManualClock } from "../../src/base/clock.ts";
+import { ManualClock, systemClock } from "../../src/base/clock.ts";
 import { StartupError } from "../../src/base/startup_error.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
@@ -284,6 +284,21 @@ Deno.test("Server counts its connections", async () => {
     1,
     1,
   ]);
+});
+
+Deno.test("Server accepts no more than max.connection.creation.rate in a second, and lets the others wait", async () => {
+  await using server = new TestServer({ maxAcceptedPerSecond: () => 3, clock: systemClock });
+  const since = performance.now();
+  const answered: number[] = [];
+  const clients = await Promise.all([1, 2, 3, 4, 5, 6, 7].map(() => server.connect()));
+  await Promise.all(clients.map(async (client) => {
+    await client.send("now a");
+    assertEquals(await client.receive(), "a");
+    answered.push(performance.now() - since);
+    client.conn.close();
+  }));
+  assert(answered.toSorted((a, b) => a - b)[3] > 900, `answered after ${answered} ms`);
+  assert(Math.max(...answered) > 1900, `answered after ${answered} ms`);
 });
 
 Deno.test("Server goes on after accept() failed, and tells of it", async () => {

@@ -9,7 +9,7 @@ import type { BrokerProcess } from "../lib/broker_process.ts";
 import { caseOf } from "./cases.ts";
 import { joined } from "./byte_sink.ts";
 import { Janitor } from "./janitor.ts";
-import { residentBytes } from "./process.ts";
+import { cpuTicks, residentBytes } from "./process.ts";
 import type { NeighbourNews, NeighbourOrder } from "./neighbour.ts";
 import { type Link, Wire } from "./wire.ts";
 
@@ -90,6 +90,9 @@ const SAMPLE_EVERY_MS = 250;
 const TELL_EVERY_MS = 10_000;
 const RECENT = 500;
 const SLOWEST = 10;
+const CPU_SAMPLES = 200;
+/** What the system counts CPU in, nearly everywhere. */
+const MS_PER_TICK = 10;
 
 export class FuzzRun {
   private readonly findings: Finding[] = [];
@@ -98,6 +101,7 @@ export class FuzzRun {
   /** Cases that run, and the last ones that did, for what comes to light a little later. */
   private readonly recent: Running[] = [];
   private slowest: Slow[] = [];
+  private readonly cpu: { atMs: number; ticks: number }[] = [];
   private frames = 0;
   private next: number;
   private cases = 0;
@@ -116,7 +120,11 @@ export class FuzzRun {
     const failed = (error: unknown) => this.find(`the janitor's request failed: ${error}`);
     const janitor = await Janitor.start(broker.port, failed);
     const neighbour = await Neighbour.start(broker.port, (ms) => {
-      options.say(`a round of the neighbour's took ${Math.round(ms)} ms: ${this.recentCases()}`);
+      const cpu = this.cpuOfLast(ms);
+      options.say(
+        `a round of the neighbour's took ${Math.round(ms)} ms, in which the broker had ${cpu} ms of CPU: ` +
+          this.recentCases(),
+      );
     });
     let saidAt = performance.now();
     const sampling = setInterval(() => {
@@ -204,8 +212,23 @@ export class FuzzRun {
     this.slowest = this.slowest.sort((a, b) => b.ms - a.ms).slice(0, SLOWEST);
   }
 
+  /**
+   * How much CPU the broker had in about the last `ms`. Much less than that means that it waited: for a core that
+   * others had, or for the disk.
+   */
+  private cpuOfLast(ms: number): number {
+    const since = performance.now() - ms;
+    const from = this.cpu.findLast(({ atMs }) => atMs <= since) ?? this.cpu[0];
+    return from === undefined
+      ? 0
+      : (cpuTicks(this.broker.pid) ?? from.ticks) * MS_PER_TICK - from.ticks * MS_PER_TICK;
+  }
+
   /** Looks at the process's memory and at what it said. */
   private watch(): void {
+    const ticks = cpuTicks(this.broker.pid);
+    if (ticks !== null) this.cpu.push({ atMs: performance.now(), ticks });
+    if (this.cpu.length > CPU_SAMPLES) this.cpu.shift();
     const rss = residentBytes(this.broker.pid);
     if (rss !== null) {
       this.lastRssBytes = rss.now;

@@ -60,16 +60,13 @@ export async function claimDirectory(files: Files, directory: string, claimant: 
     const newId = () => newUuid((bytes) => crypto.getRandomValues(bytes));
     const meta = found ?? { clusterId: clusterId ?? stored ?? newId(), nodeId, directoryId: newId() };
     if (stored !== null && stored !== meta.clusterId) throw foreignStore(directory, meta.clusterId, stored);
-    if (found === null) {
-      writeMetaProperties(files, path, meta);
-      syncName(files, directory);
-    }
+    if (found === null) writeMetaProperties(files, path, meta);
     const marker = `${directory}/${CLEAN_SHUTDOWN_FILE}`;
     const closedCleanly = files.stat(marker) !== null;
-    if (closedCleanly) {
-      files.remove(marker);
-      files.syncDirectoryNow(directory);
-    }
+    if (closedCleanly) files.remove(marker);
+    // Whoever made the directory may have died before.
+    else syncName(files, directory);
+    files.syncDirectoryNow(directory);
     return { meta, closedCleanly, unlock };
   } catch (error) {
     unlock();

@@ -45,6 +45,18 @@ export abstract class EntryFile {
     this.stored = high;
   }
 
+  /** Opens the file if what `isSane` reads of it can be right; else, or when a read fails, it is as closed as before. */
+  protected openIf(isSane: () => boolean): boolean {
+    let opened = false;
+    try {
+      this.openEntries();
+      opened = isSane();
+    } finally {
+      if (!opened) this.forgetEntries();
+    }
+    return opened;
+  }
+
   /** Back to before {@link openEntries}: what was found cannot be right. */
   forgetEntries(): void {
     this.stored = -1;

@@ -85,6 +85,7 @@ export async function close(log: LogState): Promise<boolean> {
     return true;
   } catch (error) {
     log.report("close", error);
+    if (segments.syncFailed) segments.noteSyncFailed();
     return false;
   } finally {
     segments.closeAll();

@@ -72,6 +72,8 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
 export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { segments } = i;
   removeEmpty(segments);
+  // The process before may have died before it brought the names to the device.
+  segments.directoryUnsynced = true;
   const { epochs, changed } = loadEpochs(i);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {

@@ -27,6 +27,8 @@ export class LogSegments {
   hadEpochs = false;
   /** A sync failed, and not all that it should have brought to the device was written again. */
   syncFailed = false;
+  /** There is a note of that in the directory. */
+  private syncFailureNoted = false;
   /** The partition was deleted. */
   gone = false;
   private trash: Trash[] = [];
@@ -51,6 +53,7 @@ export class LogSegments {
     this.list = segments;
     this.hadEpochs = hasEpochs;
     this.syncFailed ||= syncFailed;
+    this.syncFailureNoted = syncFailed;
     this.snapshots = new Snapshots(this.files, this.place, snapshots);
     return orphans;
   }
@@ -140,6 +143,7 @@ export class LogSegments {
   }
 
   deleteOldFiles(now: number): void {
+    if (this.syncFailed) this.noteSyncFailed();
     while (this.trash.length > 0 && this.trash[0].dueMs <= now) {
       this.files.remove(this.trash[0].path);
       this.trash.shift();
@@ -148,14 +152,16 @@ export class LogSegments {
 
   /**
    * Leaves a note of a sync that failed, for the process after this one. It need not be on the device: a machine that stops
-   * takes the pages with it that look written and are not.
+   * takes the pages with it that look written and are not. Where the disk does not take the note either, it is tried again
+   * with the next append or look at old files: a process that is killed before leaves none.
    */
   noteSyncFailed(): void {
     this.syncFailed = true;
+    if (this.syncFailureNoted) return;
     try {
       this.files.open(this.pathOf(SYNC_FAILED_FILE), true).close();
+      this.syncFailureNoted = true;
     } catch (error) {
-      // The sync that failed is told of; this process remembers it without a note.
       if (!(error instanceof IoError)) throw error;
     }
   }
@@ -165,7 +171,7 @@ export class LogSegments {
     if (!this.syncFailed) return;
     try {
       this.files.remove(this.pathOf(SYNC_FAILED_FILE));
-      this.syncFailed = false;
+      this.syncFailed = this.syncFailureNoted = false;
     } catch (error) {
       // One that stays has the log written again once more, no worse.
       if (!(error instanceof IoError)) throw error;

@@ -197,6 +197,7 @@ export class LogState {
   diskWorks(): void {
     if (!this.failing) return;
     this.failing = false;
+    if (this.segments.syncFailed) this.segments.noteSyncFailed();
     this.onWarning(`${this.name}: the disk works again`);
   }
 }

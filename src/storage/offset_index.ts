@@ -29,13 +29,12 @@ export class OffsetIndex extends EntryFile {
    */
   open(segmentSize: number): boolean {
     if (this.isOpen) return true;
-    this.openEntries();
-    if (this.count === 0) return true;
-    const { bytes, at } = this.entryAt(this.count - 1);
-    this.last = this.baseOffset + readInt32(bytes, at);
-    const sane = readInt32(bytes, at) >= 0 && readInt32(bytes, at + 4) < segmentSize;
-    if (!sane) this.forgetEntries();
-    return sane;
+    return this.openIf(() => {
+      if (this.count === 0) return true;
+      const { bytes, at } = this.entryAt(this.count - 1);
+      this.last = this.baseOffset + readInt32(bytes, at);
+      return readInt32(bytes, at) >= 0 && readInt32(bytes, at + 4) < segmentSize;
+    });
   }
 
   /**

@@ -27,12 +27,11 @@ export class TimeIndex extends EntryFile {
   /** Opens the file. False when its last entry cannot be right: then it has to be built anew. Throws `IoError`. */
   open(): boolean {
     if (this.isOpen) return true;
-    this.openEntries();
-    this.readLast();
-    if (this.count === 0) return true;
-    const sane = this.lastOffset >= this.baseOffset && Number.isSafeInteger(this.lastTimestamp);
-    if (!sane) this.forgetEntries();
-    return sane;
+    return this.openIf(() => {
+      this.readLast();
+      return this.count === 0 ||
+        (this.lastOffset >= this.baseOffset && Number.isSafeInteger(this.lastTimestamp));
+    });
   }
 
   /**

@@ -71,7 +71,7 @@ const structured: Case = async (link, prng, topicIds) => {
 
 function structuredFrame(prng: Prng, topicIds: TopicIds, faultCount: number): Uint8Array {
   const api = someApi(prng);
-  const correlationId = prng.int(2 ** 30);
+  const correlationId = prng.chance(0.9) ? prng.int(2 ** 30) : prng.pick([0, -1, 2 ** 31 - 1, -(2 ** 31)]);
   return writeFrame(api, someVersion(api, prng), valuesOf(topicIds), prng, { faultCount, correlationId })
     .frame;
 }

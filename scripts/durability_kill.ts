@@ -6,14 +6,13 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { join } from "node:path";
 
-import { Adapters } from "../tests/clients/adapter.ts";
-import { brokerFromEnv } from "../tests/clients/broker.ts";
 import { clients, reference } from "../tests/clients/clients.ts";
+import { withBroker } from "../tests/clients/durability.ts";
+import { describeCourse } from "../tests/clients/course_report.ts";
 import { root } from "../tests/clients/install.ts";
 import { Checker } from "../tests/durability/checker.ts";
 import { readHistory } from "../tests/durability/history.ts";
 import { runKills } from "../tests/durability/kill_real.ts";
-import { describeKills } from "../tests/durability/kill_report.ts";
 
 const flags = parseArgs(Deno.args, {
   string: ["check", "minutes", "seed"],
@@ -40,29 +39,13 @@ async function run(): Promise<number> {
   await reference.install();
   await java?.install();
   const logDir = join(root, ".cache/durability");
-  await Deno.mkdir(logDir, { recursive: true });
-  const dataDir = await Deno.makeTempDir({ prefix: "trackway-kills-" });
-  const broker = brokerFromEnv({ root, dataDir, logFile: join(logDir, "broker.log") });
-  const adapters = new Adapters(root, broker.bootstrap, logDir);
-  Deno.addSignalListener("SIGINT", async () => {
-    await adapters.killAll();
-    await broker.stop("SIGKILL");
-    Deno.exit(130);
-  });
   console.log(`seed ${seed}; logs in ${logDir}`);
-  let result;
-  try {
-    await broker.start();
-    result = await runKills({
-      ...{ adapters, broker, librdkafka: reference, java, seed, logDir },
-      seconds: Number(flags.minutes) * 60,
-      say: (line) => console.log(line),
-    });
-  } finally {
-    await adapters.killAll();
-    await broker.stop("SIGTERM");
-    await Deno.remove(dataDir, { recursive: true });
-  }
-  for (const line of describeKills(result)) console.log(line);
+  let done = "";
+  const result = await withBroker({ librdkafka: reference, java }, seed, { logDir }, async (options) => {
+    const result = await runKills(options, Number(flags.minutes) * 60);
+    done = `${result.kills} kills and ${result.stops} stops`;
+    return result;
+  });
+  for (const line of describeCourse(result, done)) console.log(line);
   return result.violations.length > 0 ? 1 : 0;
 }

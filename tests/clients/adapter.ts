@@ -180,8 +180,13 @@ export class Running {
 
   /** Ends the process as a crash would. */
   kill(): void {
+    this.signal("SIGKILL");
+  }
+
+  /** Sends a signal if the process is still there. */
+  signal(signal: Deno.Signal): void {
     try {
-      this.child.kill("SIGKILL");
+      this.child.kill(signal);
     } catch (error) {
       // Deno's word for a process that has ended by itself, which the caller will see from its exit code
       if (!(error instanceof TypeError)) throw error;

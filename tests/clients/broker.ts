@@ -5,7 +5,7 @@
 
 import { join, resolve } from "node:path";
 
-import { BrokerProcess } from "../lib/broker_process.ts";
+import { BrokerProcess, FROM_SOURCE } from "../lib/broker_process.ts";
 
 /** How a broker is told to go: an orderly stop, or the way a crash takes it. */
 export type StopSignal = "SIGTERM" | "SIGKILL";
@@ -29,6 +29,8 @@ export interface BrokerPaths {
   root: string;
   dataDir: string;
   logFile: string;
+  /** What goes before the broker's own command, as to put it into a namespace. */
+  prefix?: readonly string[];
 }
 
 /**
@@ -59,7 +61,10 @@ class Trackway implements Broker {
       host: null,
       logFile: this.paths.logFile,
       args: Object.entries(this.settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]),
-      ...(binary ? { command: [resolve(this.paths.root, binary)] } : {}),
+      command: [
+        ...(this.paths.prefix ?? []),
+        ...(binary ? [resolve(this.paths.root, binary)] : FROM_SOURCE),
+      ],
     });
   }
 

@@ -1,34 +1,38 @@
 /**
- * Durability as real clients see it: a row of its own in the report, on brokers of its own. What is looked at is in
- * tests/durability; here are the steps, and how many things have to have happened for a step to count.
+ * Durability as real clients see it: a row of its own in the report, on brokers of its own. What is done to the broker is
+ * in tests/durability; here are the steps, and how much has to have happened for a step to count.
  */
 import { join } from "node:path";
 
 import { assert } from "../../src/base/assert.ts";
 import type { Rule } from "../durability/checker.ts";
-import { type KillResult, runKills } from "../durability/kill_real.ts";
-import { describeKills } from "../durability/kill_report.ts";
+import { DISK_BYTES, runFullDisk } from "../durability/full_disk_real.ts";
+import { runKills } from "../durability/kill_real.ts";
+import { runPauses } from "../durability/pause_real.ts";
+import { smallDisk, whyNoSmallDisk } from "../lib/small_disk.ts";
 import { Adapters, type Client } from "./adapter.ts";
-import { type Broker, brokerFromEnv } from "./broker.ts";
+import { brokerFromEnv, type BrokerPaths } from "./broker.ts";
+import type { CourseOptions, CourseResult } from "./course.ts";
+import { describeCourse } from "./course_report.ts";
 import { root } from "./install.ts";
 import type { Report } from "./report.ts";
 
 /** The name by which these steps are selected and reported. */
 export const durability = "durability";
 
-const killSeconds = 40;
 const defaultSeed = 4;
-/** Fewer than these, and the course says nothing; a machine that is busy with other things reaches them. */
+const killSeconds = 40;
+const timesFull = 3;
+/** Fewer than these, and a course says nothing; a machine that is busy with other things reaches them. */
 const leastKills = 4;
-const leastAcked = 20_000;
+const leastAcked = 5_000;
 
-/** The steps of the kill course: which broken promises count for each. */
-const killSteps: Record<string, readonly Rule[]> = {
-  "kill -9: acknowledged is there": ["loss", "gap", "changed", "refused", "history"],
-  "kill -9: nothing twice": ["duplicate"],
-  "kill -9: order": ["order"],
-  "kill -9: nothing invented": ["phantom"],
-  "kill -9: commits": ["commit", "again", "skipped"],
+/** What each step of a course holds: the promises that are not broken. */
+const steps: Record<string, readonly Rule[]> = {
+  "acknowledged is there": ["loss", "gap", "changed", "refused", "history"],
+  "nothing twice": ["duplicate"],
+  "order": ["order", "phantom"],
+  "groups": ["commit", "again", "skipped"],
 };
 
 export interface DurabilityClients {
@@ -37,55 +41,104 @@ export interface DurabilityClients {
   readonly java: Client | null;
 }
 
-/** Runs all steps. Never throws: failures go to the report. */
+/** Runs all courses. Never throws: failures go to the report. */
 export async function runDurability(
-  { librdkafka, java }: DurabilityClients,
+  clients: DurabilityClients,
   logDir: string,
   report: Report,
 ): Promise<void> {
   const seed = Number(Deno.env.get("DURABILITY_SEED") ?? defaultSeed);
-  const startedAt = performance.now();
-  let result: KillResult;
-  try {
-    result = await withBroker(join(logDir, "kills"), {}, (broker, adapters, ownLogDir) =>
-      runKills({
-        ...{ adapters, broker, librdkafka, java, seed, seconds: killSeconds, logDir: ownLogDir },
-        say: (line) => console.log(`  ${line}`),
-      }));
-    assert(result.kills >= leastKills, `the broker was killed ${result.kills} times in ${killSeconds} s`);
-    assert(result.counts.acked >= leastAcked, `${result.counts.acked} records were acknowledged`);
-  } catch (error) {
-    for (const step of Object.keys(killSteps)) {
-      report.failed(durability, step, `with seed ${seed}: ${(error as Error).message}`);
-    }
-    return;
-  }
-  const seconds = (performance.now() - startedAt) / 1000;
-  const told = describeKills(result);
-  console.log(`  ${told.slice(-3).join("\n  ")}`);
-  for (const [step, rules] of Object.entries(killSteps)) {
-    const violations = result.violations.filter(({ rule }) => rules.includes(rule));
-    if (violations.length === 0) report.passed(durability, step, seconds);
-    else {
-      const texts = violations.map(({ rule, text }) => `${rule}: ${text}`);
-      report.failed(
-        durability,
-        step,
-        [`with seed ${seed}: ${texts[0]}`, ...texts.slice(1), ...told].join("\n"),
+
+  await course("kill -9", async (name) => {
+    const paths = { logDir: join(logDir, name.replaceAll(/\W+/g, "-")) };
+    let did = "";
+    const result = await withBroker(clients, seed, paths, async (options) => {
+      const result = await runKills(options, killSeconds);
+      assert(result.kills >= leastKills, `the broker was killed ${result.kills} times in ${killSeconds} s`);
+      did = `${result.kills} kills and ${result.stops} stops`;
+      return result;
+    });
+    return { result, did };
+  });
+
+  const noDisk = Deno.env.get("TEST_BROKER") === "kafka"
+    ? "Kafka halts when its only disk is full"
+    : await whyNoSmallDisk();
+  if (noDisk !== null) {
+    for (const step of Object.keys(steps)) report.lacks(durability, `full disk: ${step}`, noDisk);
+  } else {
+    await course("full disk", async (name) => {
+      await using disk = await smallDisk(DISK_BYTES);
+      const paths = {
+        ...{ logDir: join(logDir, name.replaceAll(/\W+/g, "-")), prefix: disk.prefix },
+        dataDir: join(disk.path, "data"),
+      };
+      const result = await withBroker(
+        clients,
+        seed,
+        paths,
+        (options) => runFullDisk(options, disk.outside, timesFull),
       );
+      return { result, did: `full ${timesFull} times` };
+    });
+  }
+
+  await course("pause", async (name) => {
+    const result = await withBroker(
+      clients,
+      seed,
+      { logDir: join(logDir, name.replaceAll(/\W+/g, "-")) },
+      runPauses,
+    );
+    return { result, did: "stopped the broker, then members" };
+  });
+
+  async function course(
+    name: string,
+    run: (name: string) => Promise<{ result: CourseResult; did: string }>,
+  ): Promise<void> {
+    const startedAt = performance.now();
+    let told: string[];
+    let result: CourseResult;
+    try {
+      const ran = await run(name);
+      result = ran.result;
+      assert(result.counts.acked >= leastAcked, `only ${result.counts.acked} records were acknowledged`);
+      told = describeCourse(result, ran.did);
+    } catch (error) {
+      for (const step of Object.keys(steps)) {
+        report.failed(durability, `${name}: ${step}`, `with seed ${seed}: ${(error as Error).message}`);
+      }
+      return;
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    console.log(`  ${told.slice(-3).join("\n  ")}`);
+    for (const [step, rules] of Object.entries(steps)) {
+      const broken = result.violations.filter(({ rule }) => rules.includes(rule));
+      if (broken.length === 0) report.passed(durability, `${name}: ${step}`, seconds);
+      else {
+        const [first, ...others] = broken.map(({ rule, text }) => `${rule}: ${text}`);
+        const reason = [`with seed ${seed}: ${first}`, ...others, ...told].join("\n");
+        report.failed(durability, `${name}: ${step}`, reason);
+      }
     }
   }
 }
 
-/** A broker with these settings, its adapters, and where their logs are; all is gone after `use`, but the logs. */
-export async function withBroker<T>(
-  logDir: string,
-  settings: Record<string, string>,
-  use: (broker: Broker, adapters: Adapters, logDir: string) => Promise<T>,
-): Promise<T> {
+/** Runs a course on a broker of its own; all is gone after `run`, but the logs. */
+export async function withBroker(
+  clients: DurabilityClients,
+  seed: number,
+  paths: { logDir: string } & Partial<BrokerPaths>,
+  run: (options: CourseOptions) => Promise<CourseResult>,
+): Promise<CourseResult> {
+  const { logDir } = paths;
   await Deno.mkdir(logDir, { recursive: true });
-  const dataDir = await Deno.makeTempDir({ prefix: "trackway-clients-" });
-  const broker = brokerFromEnv({ root, dataDir, logFile: join(logDir, "broker.log") }, settings);
+  const parent = await Deno.makeTempDir({ prefix: "trackway-clients-" });
+  const broker = brokerFromEnv({
+    ...{ root, dataDir: join(parent, "data"), logFile: join(logDir, "broker.log") },
+    ...paths,
+  });
   const adapters = new Adapters(root, broker.bootstrap, logDir);
   const giveUp = async () => {
     await adapters.killAll();
@@ -95,11 +148,16 @@ export async function withBroker<T>(
   Deno.addSignalListener("SIGINT", giveUp);
   try {
     await broker.start();
-    return await use(broker, adapters, logDir);
+    const result = await run({
+      ...{ ...clients, adapters, broker, seed, logDir },
+      say: (line) => console.log(`  ${line}`),
+    });
+    await broker.stop("SIGTERM");
+    return result;
   } finally {
     Deno.removeSignalListener("SIGINT", giveUp);
     await adapters.killAll();
     await broker.stop("SIGKILL");
-    await Deno.remove(dataDir, { recursive: true });
+    await Deno.remove(parent, { recursive: true });
   }
 }

@@ -31,6 +31,10 @@ export interface Worker {
   steps: number;
   /** It was told to end, or killed. */
   isEnding: boolean;
+  /** What a member owns by its own word. */
+  partitions: number[];
+  /** How often that has changed. */
+  assignments: number;
 }
 
 export class Load {
@@ -66,6 +70,10 @@ export class Load {
     const flags = { topic: this.topic, group };
     const worker = this.start(this.members, name, client, "member", flags, (line) => {
       if (line.event === "committed") worker.steps++;
+      if (line.event === "assigned") {
+        worker.partitions = line.partitions;
+        worker.assignments++;
+      }
       book.take(line);
     });
     return worker;
@@ -109,7 +117,7 @@ export class Load {
       take(line);
       this.changes.notify();
     }, KEPT_LINES);
-    const worker = { name, running, steps: 0, isEnding: false };
+    const worker = { name, running, steps: 0, isEnding: false, partitions: [], assignments: 0 };
     list.push(worker);
     running.finished.then(() => this.changes.notify());
     return worker;

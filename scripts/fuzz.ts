@@ -115,6 +115,8 @@ async function replay(broker: BrokerProcess, source: string): Promise<void> {
   } catch (error) {
     console.log(`the connection broke: ${error}`);
   }
+  // All that it has to say is there once it has ended.
+  await broker.end("SIGTERM");
   console.log(broker.described("Replayed."));
 }
 

@@ -57,8 +57,11 @@ export interface Lender {
   giveAll(): void;
 }
 
-/** Serves one API. Answers at once where it can: a promise costs a turn of the event loop. */
+/**
+ * Serves one API. Answers at once where it can: a promise costs a turn of the event loop. What waits for another request
+ * gives a {@link Later}, which is answered in the turn of that request.
+ */
 export type Handler<A extends Api> = (
   request: RequestOf<A>,
   context: RequestContext,
-) => ResponseOf<A> | null | Promise<ResponseOf<A> | null>;
+) => ResponseOf<A> | null | PromiseLike<ResponseOf<A> | null>;

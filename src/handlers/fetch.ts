@@ -3,6 +3,7 @@
  * partitions and by nothing else but its time. Versions 0 to 3 get message formats 0 and 1, sessions start with
  * version 7, topic ids with version 13.
  */
+import { Later } from "../base/later.ts";
 import { Allowance } from "../codec/allowance.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { downConvert } from "../codec/legacy.ts";
@@ -10,6 +11,7 @@ import type { fetch, FetchRequest, FetchResponse } from "../codec/messages/fetch
 import { ZERO_UUID } from "../codec/uuid.ts";
 import { MAX_FRAME_BYTES } from "../codec/writer.ts";
 import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
+import type { HeldRequest } from "../replication/held_requests.ts";
 import type { AppendWaiter, Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
@@ -101,12 +103,7 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   if (urgent || bytesAvailable >= minBytes || request.maxWaitMs <= 0) return respond(session, outcome);
   // What was read so far is read again after the wait: held until then, it would be memory that nobody counts.
   context.loans.giveAll();
-  return hold(session.partitions, { minBytes, bytesAvailable, maxWaitMs: request.maxWaitMs }, context)
-    .then((end) =>
-      end === "gone"
-        ? null
-        : respond(session, readAll(session.partitions, limitsOf(request, context), context))
-    );
+  return new HeldFetch(session, request, context, minBytes, bytesAvailable).answer;
 };
 
 function limitsOf(request: FetchRequest, { services, version }: RequestContext): Limits {
@@ -294,36 +291,54 @@ function failed(wanted: FetchedPartition, errorCode: number): PartitionAnswer {
   };
 }
 
-/** Resolves when the partitions have got enough bytes, the wait is over, or the client is gone. */
-function hold(
-  wanted: readonly FetchedPartition[],
-  { minBytes, bytesAvailable, maxWaitMs }: { minBytes: number; bytesAvailable: number; maxWaitMs: number },
-  context: RequestContext,
-): Promise<"over" | "gone"> {
-  const { replicas, held } = context.services;
-  return new Promise((resolve) => {
-    let bytes = bytesAvailable;
-    const waiter: AppendWaiter = {
-      appended(_partition, more) {
-        bytes += more;
-        if (bytes >= minBytes) end();
-      },
-    };
-    const partitions = wanted
-      .map((p) => replicas.get(p.topic, p.partition))
-      .filter((p): p is Partition => p !== undefined);
-    const timer = setTimeout(() => end(), Math.min(maxWaitMs, LONGEST_WAIT_MS));
-    const release = held.add(() => end());
-    function end(how: "over" | "gone" = "over") {
-      release();
-      clearTimeout(timer);
-      for (const partition of partitions) partition.removeWaiter(waiter);
-      context.onDisconnect = null;
-      resolve(how);
+/** A fetch that waits at its partitions until they have got enough bytes. It holds nothing of what was read before. */
+class HeldFetch implements AppendWaiter {
+  readonly answer = new Later<FetchResponse | null>();
+  private readonly partitions: Partition[] = [];
+  private readonly held: HeldRequest;
+
+  constructor(
+    private readonly session: SessionFetch,
+    private readonly request: FetchRequest,
+    private readonly context: RequestContext,
+    private readonly minBytes: number,
+    private bytes: number,
+  ) {
+    const { replicas, held } = context.services;
+    this.held = held.hold(Math.min(request.maxWaitMs, LONGEST_WAIT_MS), () => this.end());
+    for (const { topic, partition } of session.partitions) {
+      const hosted = replicas.get(topic, partition);
+      if (hosted === undefined) continue;
+      hosted.addWaiter(this);
+      this.partitions.push(hosted);
     }
-    for (const partition of partitions) partition.addWaiter(waiter);
-    context.onDisconnect = () => end("gone");
-  });
+    context.onDisconnect = () => this.giveUp();
+  }
+
+  appended(_partition: Partition, bytes: number): void {
+    this.bytes += bytes;
+    if (this.bytes >= this.minBytes) this.held.wake();
+  }
+
+  private end(): void {
+    this.leave();
+    const { session, request, context } = this;
+    this.answer.settleWith(() =>
+      respond(session, readAll(session.partitions, limitsOf(request, context), context))
+    );
+  }
+
+  /** The client is gone: nothing is read for it. */
+  private giveUp(): void {
+    this.held.release();
+    this.leave();
+    this.answer.settle(null);
+  }
+
+  private leave(): void {
+    for (const partition of this.partitions) partition.removeWaiter(this);
+    this.context.onDisconnect = null;
+  }
 }
 
 function respond(session: SessionFetch, { answers }: Outcome): FetchResponse {

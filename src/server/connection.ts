@@ -4,6 +4,7 @@
  * holds up what comes behind it, as Kafka does, and a client that does not read its answers is not read either.
  * While a request waits the socket is read on a little, so that a client that has left is noticed.
  */
+import { isPromiseLike } from "../base/later.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import { FrameCutter, type KeptChunks } from "./frames.ts";
 import type { Claim, MemoryBudget } from "./memory_budget.ts";
@@ -18,11 +19,13 @@ export interface Dispatcher {
    * when its answer would not be; the answer's promise rejects with the same.
    */
   handle(frame: Uint8Array, peer: Peer): Dispatched;
+  /** Called when a turn's frames have been handled, before their answers are sent: other connections may wait for them. */
+  answerWoken(): void;
 }
 
 /** An answer, now or later. */
 export interface Dispatched {
-  readonly answer: Answer | Promise<Answer>;
+  readonly answer: Answer | PromiseLike<Answer>;
   /** Whether the next request may be handled before this one is answered. */
   readonly pipelines: boolean;
   /** Whether nobody looks at the frame's bytes any more when `handle` has returned. */
@@ -213,7 +216,7 @@ export class Connection implements Peer {
           if (this.isCutOff || this.closed) return this.end();
         }
         if (this.cutter.heldBytes > 0) this.frameSinceMs = Math.min(this.frameSinceMs, this.lastActiveMs);
-        this.startWriting();
+        this.endTurn();
       }
       // It may have closed its own side only, as `nc` does, and be waiting for what it asked.
       await this.goodbye(this.flushed());
@@ -283,7 +286,7 @@ export class Connection implements Peer {
     this.claim = null;
     const { answer, pipelines, frameIsFree, sent } = this.dispatch(frame, claim);
     if (frameIsFree) this.cutter.giveBack();
-    if (!(answer instanceof Promise)) {
+    if (!isPromiseLike<Answer>(answer)) {
       claim?.release();
       this.count(answer);
       if (this.pending.length === 0) this.enqueue(answer, sent);
@@ -298,15 +301,21 @@ export class Connection implements Peer {
       slot.answer = ready;
       this.count(ready);
       this.release();
-    }).catch((error) => {
+    }).then(undefined, (error) => {
       // It ends the connection instead of leaving the client waiting for ever.
       claim?.release();
       this.thrown ??= { error };
       this.close();
     });
     // What was answered so far goes out before the wait.
-    this.startWriting();
+    this.endTurn();
     return !pipelines || this.pending.length >= this.limits.maxPipelined;
+  }
+
+  /** Sends what was answered in this turn, after those have been answered who waited for what it brought. */
+  private endTurn(): void {
+    this.dispatcher.answerWoken();
+    this.startWriting();
   }
 
   /** Resolves when the next request may be handled: `afterAnswers` or not, and when not too much is unsent. */

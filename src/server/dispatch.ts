@@ -3,6 +3,7 @@
  * answer (an unknown API, a version that is not served) ends the connection, as Kafka does; only ApiVersions of an
  * unknown version is answered, in version 0 with error 35, for that is how clients find out what is served.
  */
+import { isPromiseLike } from "../base/later.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import { encodeResponse, requestHeaderVersion } from "../codec/framing.ts";
@@ -18,6 +19,12 @@ import type { Metrics } from "../observe/metrics.ts";
 import { BufferPool, joinLent, Loans } from "./buffer_pool.ts";
 import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
 
+/**
+ * How many fetches that wait for what a request brings are answered before that request is. Consumers get records by as
+ * much earlier as the producer's answer would take; a thousand consumers must not keep it waiting.
+ */
+const ANSWERED_FIRST = 16;
+
 export class RequestDispatcher implements Dispatcher {
   private readonly buffers = new BufferPool();
 
@@ -30,6 +37,10 @@ export class RequestDispatcher implements Dispatcher {
   /** Lets go of the buffers that are kept for the next requests. */
   freeBuffers(): void {
     this.buffers.clear();
+  }
+
+  answerWoken(): void {
+    this.services.held.answerWoken(ANSWERED_FIRST);
   }
 
   handle(frame: Uint8Array, peer: Peer): Dispatched {
@@ -75,6 +86,7 @@ export class RequestDispatcher implements Dispatcher {
         return peer.onDisconnect;
       },
     };
+    const requestBytes = frame.length + 4;
     const finish = (response: object | null): Answer => {
       const answer = response === null
         ? null
@@ -82,11 +94,11 @@ export class RequestDispatcher implements Dispatcher {
       let responseBytes = 0;
       for (const chunk of answer ?? []) responseBytes += chunk.length;
       counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
-      counters.answered(frame.length + 4, responseBytes, this.services.clock.monotonic() - startedAt);
+      counters.answered(requestBytes, responseBytes, this.services.clock.monotonic() - startedAt);
       return answer;
     };
     const response = served.handler(request, context);
-    const later = response instanceof Promise;
+    const later = isPromiseLike<object | null>(response);
     return {
       answer: later ? response.then(finish) : finish(response),
       pipelines: api.key === produce.key,

@@ -29,7 +29,7 @@ import { batch, openManager, START, TOPIC_ID } from "../storage/helpers.ts";
 const TOO_LONG_MS = 60_000;
 
 /** The topic t with three partitions, and what a fetch handler needs of a broker. */
-class Stage {
+class Stage implements Disposable {
   readonly replicas = new Replicas();
   readonly held = new HeldRequests();
   readonly partitions: Partition[] = [];
@@ -85,13 +85,18 @@ class Stage {
     assertEquals(this.partitions[index].append(bytes, "client", START).errorCode, ErrorCode.NONE);
   }
 
+  /** Nothing that is held outlives the test, the timer neither. */
+  [Symbol.dispose](): void {
+    this.held.endAll();
+  }
+
   /** How many wait at the partitions. */
   get waiters(): number {
     return this.partitions.reduce((sum, partition) => sum + partition["waiters"].size, 0);
   }
 }
 
-type Answer = FetchResponse | null | Promise<FetchResponse | null>;
+type Answer = FetchResponse | null | PromiseLike<FetchResponse | null>;
 
 /** A fetch that may be answered or not. */
 class Waiting {
@@ -115,7 +120,7 @@ class Waiting {
 // ---- What does not wait
 
 Deno.test("a fetch is answered at once when there are enough bytes, or when it would not wait", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const bytes = batch(1);
   stage.append(0, bytes);
   const size = bytes.length;
@@ -131,7 +136,7 @@ Deno.test("a fetch is answered at once when there are enough bytes, or when it w
 // ---- What wakes
 
 Deno.test("a fetch that waits is answered by the append that brings enough bytes, and not before", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const size = batch(1).length;
   const fetching = stage.fetch([[0, 0]], { minBytes: 2 * size + 1 });
   for (let appended = 1; appended <= 2; appended++) {
@@ -142,8 +147,20 @@ Deno.test("a fetch that waits is answered by the append that brings enough bytes
   assertEquals(await fetching.got(), [[0, 3 * size]]);
 });
 
+Deno.test("a fetch that waits is read once for all that one turn appends, in the call that ends the turn", async () => {
+  using stage = await Stage.open();
+  const size = batch(1).length;
+  const fetching = stage.fetch([[0, 0], [1, 0]]);
+  const { reads } = stage;
+  for (const index of [0, 1, 0]) stage.append(index, batch(1));
+  assertEquals(stage.reads, reads);
+  stage.held.answerWoken();
+  assertEquals([stage.reads, stage.waiters, stage.held.count], [reads + 2, 0, 0]);
+  assertEquals(await fetching.got(), [[0, 2 * size], [1, size]]);
+});
+
 Deno.test("a fetch that waits counts the bytes of all its partitions, and what was there before", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const size = batch(1).length;
   stage.append(0, batch(1));
   const fetching = stage.fetch([[0, 0], [1, 0], [2, 0]], { minBytes: 3 * size });
@@ -154,7 +171,7 @@ Deno.test("a fetch that waits counts the bytes of all its partitions, and what w
 });
 
 Deno.test("a fetch that waits is not woken by partitions that it does not ask for", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const fetching = stage.fetch([[0, 0]]);
   stage.append(1, batch(1));
   stage.append(2, batch(1));
@@ -164,7 +181,7 @@ Deno.test("a fetch that waits is not woken by partitions that it does not ask fo
 });
 
 Deno.test("a fetch that waits is woken by what is committed, not by what is still on its way to the disk", async () => {
-  const stage = await Stage.open(1);
+  using stage = await Stage.open(1);
   const fetching = stage.fetch([[0, 0]]);
   const { committed } = stage.partitions[0].append(batch(1), "client", START);
   let answeredBefore = false;
@@ -175,7 +192,7 @@ Deno.test("a fetch that waits is woken by what is committed, not by what is stil
 });
 
 Deno.test("a fetch that waits is answered with nothing when its time is over, and not before", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const before = performance.now();
   const fetching = stage.fetch([[0, 0]], { maxWaitMs: 30 });
   assertEquals((await fetching.answered)!.responses[0].partitions[0].errorCode, ErrorCode.NONE);
@@ -185,14 +202,14 @@ Deno.test("a fetch that waits is answered with nothing when its time is over, an
 });
 
 Deno.test("a fetch that waits is answered with what there is when its time is over", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const fetching = stage.fetch([[0, 0]], { minBytes: 100_000, maxWaitMs: 30 });
   stage.append(0, batch(1));
   assertEquals((await fetching.answered)!.responses[0].partitions[0].records!.length, batch(1).length);
 });
 
 Deno.test("a fetch that waits hears that its topic was deleted", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const fetching = stage.fetch([[0, 0], [1, 0]], { minBytes: 2 ** 31 - 1 });
   assertEquals(await fetching.got(), null);
   stage.replicas.removeTopic("t");
@@ -201,7 +218,7 @@ Deno.test("a fetch that waits hears that its topic was deleted", async () => {
 });
 
 Deno.test("fetches that wait are answered when the broker stops, and when their client leaves", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const stopped = stage.fetch([[0, 0]]);
   stage.held.endAll();
   assertEquals(await stopped.got(), []);
@@ -211,7 +228,7 @@ Deno.test("fetches that wait are answered when the broker stops, and when their 
 });
 
 Deno.test("a fetch that waits holds none of the buffers that it has read into", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   stage.append(0, batch(1));
   const fetching = stage.fetch([[0, 0], [1, 0]], { minBytes: 1_000_000 });
   assertEquals(await fetching.got(), null);
@@ -222,22 +239,14 @@ Deno.test("a fetch that waits holds none of the buffers that it has read into", 
 });
 
 Deno.test("a fetch is held for five minutes at most, whatever it asks for", async () => {
-  const stage = await Stage.open();
-  const real = globalThis.setTimeout;
-  const waits: (number | undefined)[] = [];
-  // No time passes here: every wait is over at once.
-  globalThis.setTimeout = ((end: () => void, waitMs?: number) => {
-    if (waitMs !== 0) waits.push(waitMs);
-    return real(end, 0);
-  }) as typeof setTimeout;
-  try {
-    for (const maxWaitMs of [299_999, 2 ** 31 - 1]) {
-      const fetching = stage.fetch([[0, 0]], { maxWaitMs });
-      assertEquals(await fetching.got(), []);
-    }
-  } finally {
-    globalThis.setTimeout = real;
-  }
+  using stage = await Stage.open();
+  const waits: number[] = [];
+  const hold = stage.held.hold.bind(stage.held);
+  stage.held.hold = (waitMs, answer) => {
+    waits.push(waitMs);
+    return hold(waitMs, answer);
+  };
+  for (const maxWaitMs of [299_999, 2 ** 31 - 1]) stage.fetch([[0, 0]], { maxWaitMs });
   assertEquals(waits, [299_999, 300_000]);
 });
 
@@ -252,7 +261,7 @@ Deno.test("a fetch leaves nothing behind, whatever ended it", async () => {
     time: () => {},
   };
   for (const [way, end] of Object.entries(ways)) {
-    const stage = await Stage.open();
+    using stage = await Stage.open();
     const fetching = stage.fetch([[0, 0], [1, 0], [2, 0]], { maxWaitMs: way === "time" ? 5 : TOO_LONG_MS });
     assertEquals([stage.waiters, stage.held.count], [3, 1]);
     end(stage, fetching);
@@ -264,7 +273,7 @@ Deno.test("a fetch leaves nothing behind, whatever ended it", async () => {
 });
 
 Deno.test("1,000 fetches that wait cost nothing until something happens, and then one read each", async () => {
-  const stage = await Stage.open();
+  using stage = await Stage.open();
   const fetches = Array.from({ length: 1000 }, () => stage.fetch([[0, 0]]));
   assertEquals([stage.reads, stage.waiters, stage.held.count], [1000, 1000, 1000]);
   stage.append(1, batch(1));

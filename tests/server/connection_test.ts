@@ -1,6 +1,8 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
+import { Later } from "../../src/base/later.ts";
 import { MalformedFrame, Unwritable } from "../../src/codec/malformed.ts";
+import type { Answer } from "../../src/server/connection.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
 import { frame, joined, serveFake, sizePrefix, turn } from "./fakes.ts";
 
@@ -12,6 +14,43 @@ function largeFrame(text: string, bytes: number): Uint8Array {
 const LARGE = 100_000;
 
 // ---- Order
+
+Deno.test("Connection has those answered who wait for what one read brought, once, before it sends its own answers", async () => {
+  const { socket, dispatcher } = serveFake();
+  const ends: { handled: number; written: number }[] = [];
+  dispatcher.answerWoken = () => {
+    ends.push({ handled: dispatcher.handled.length, written: socket.writes.length });
+  };
+  socket.feed(joined([frame("now a"), frame("now b"), frame("now c")]));
+  await turn();
+  assertEquals(ends, [{ handled: 3, written: 0 }]);
+  assertEquals(socket.sent, "abc");
+  socket.feed(joined([frame("now d"), frame("produce e")]));
+  await turn();
+  assertEquals(ends[1], { handled: 5, written: 1 }, "before a wait as well");
+});
+
+Deno.test("Connection sends the answer of a request that waits in the very call that brings it", async () => {
+  const { socket, dispatcher } = serveFake();
+  const later = new Later<Answer>();
+  dispatcher.handle = () => ({ answer: later, pipelines: false });
+  socket.feed(frame("fetch"));
+  await turn();
+  assertEquals(socket.sent, "");
+  later.settle([new TextEncoder().encode("a")]);
+  assertEquals(socket.sent, "a");
+});
+
+Deno.test("Connection ends when a request that waits fails in the turn of another", async () => {
+  const { socket, dispatcher, ended } = serveFake();
+  const later = new Later<Answer>();
+  dispatcher.handle = () => ({ answer: later, pipelines: false });
+  socket.feed(frame("fetch"));
+  await turn();
+  later.fail(new Error("a bug"));
+  assertEquals((await ended as Error).message, "a bug");
+  assert(socket.isClosed);
+});
 
 Deno.test("Connection answers what can be answered at once in order, in one write", async () => {
   const { socket, dispatcher } = serveFake();

@@ -204,6 +204,9 @@ export class FakeDispatcher implements Dispatcher {
     }
   }
 
+  /** Called when a turn ends; as if nobody waited for what came. */
+  answerWoken: () => void = () => {};
+
   /** Answers a request that waits, with its own name unless another answer is given. */
   answer(name: string, answer: Answer = [utf8.encode(name)]): void {
     this.waiting.get(name)!.resolve(answer);

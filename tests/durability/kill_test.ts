@@ -175,7 +175,7 @@ class Course {
     }
     await client.close();
     const churned = [...Deno.readDirSync(this.dataDir)].map(({ name }) => name).filter((name) =>
-      /^churn-.-\d$/.test(name)
+      /^churn-.-\d+$/.test(name)
     );
     assertEquals(churned.sort(), this.churn!.directories.sort(), "directories of topics that came and went");
   }

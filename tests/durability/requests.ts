@@ -2,6 +2,7 @@
 import { Client } from "../../src/client/client.ts";
 import { batchesIn, type BatchView, checkBatch } from "../../src/codec/batch.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
+import { createPartitions } from "../../src/codec/messages/create_partitions.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
 import { describeConfigs } from "../../src/codec/messages/describe_configs.ts";
@@ -116,15 +117,34 @@ export async function topicSetting(client: Client, topic: string, setting: strin
   return answer.configs[0].value;
 }
 
+/** Gives a topic more partitions, so that it has `count`. */
+export async function growTopic(client: Client, name: string, count: number): Promise<void> {
+  const { results: [answer] } = await client.send(createPartitions, 3, {
+    topics: [{ name, count, assignments: null }],
+    timeoutMs: 30_000,
+    validateOnly: false,
+  });
+  must(`CreatePartitions of ${name}`, answer.errorCode, answer.errorMessage);
+}
+
 /** Topic ids by name, of every topic that the broker has. */
 export async function topicIds(client: Client): Promise<Map<string, string>> {
+  return new Map((await allTopics(client)).map(({ name, topicId }) => [name!, topicId]));
+}
+
+/** How many partitions each topic has, by its name. */
+export async function partitionCounts(client: Client): Promise<Map<string, number>> {
+  return new Map((await allTopics(client)).map(({ name, partitions }) => [name!, partitions.length]));
+}
+
+async function allTopics(client: Client) {
   const { topics } = await client.send(metadata, 12, {
     topics: null,
     allowAutoTopicCreation: false,
     includeClusterAuthorizedOperations: false,
     includeTopicAuthorizedOperations: false,
   });
-  return new Map(topics.map(({ name, topicId }) => [name!, topicId]));
+  return topics;
 }
 
 /** A producer id that nobody had before, at epoch 0. */

@@ -1,6 +1,7 @@
 /**
- * Makes topics, writes to them and deletes them, while the broker is ended again and again. A topic whose making was
- * acknowledged is there with its records, one whose deletion was is not, and a name can be used again at once.
+ * Makes topics, writes to them, changes their settings, gives them more partitions and deletes them, while the broker is
+ * ended again and again. A topic whose making was acknowledged is there with its records, one whose deletion was is not,
+ * and a name can be used again at once; a change that was acknowledged holds, and one that was not did or did not happen.
  */
 import { assert } from "../../src/base/assert.ts";
 import type { Prng } from "../../src/base/prng.ts";
@@ -9,7 +10,17 @@ import { buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { labelled } from "./producers.ts";
 import { readWhole } from "./ledger.ts";
-import { createTopic, deleteTopic, produceTo, Refused, topicIds } from "./requests.ts";
+import {
+  alterTopic,
+  createTopic,
+  deleteTopic,
+  growTopic,
+  partitionCounts,
+  produceTo,
+  Refused,
+  topicIds,
+  topicSetting,
+} from "./requests.ts";
 import type { Progress, Target } from "./target.ts";
 
 /** What is known of a name. In doubt is what was sent and not answered: it may have happened or not. */
@@ -22,19 +33,41 @@ interface ChurnedTopic {
   /** Records that were acknowledged, and those that may be there after them. */
   acknowledged: number;
   sent: number;
+  /** The setting SETTING, and how many partitions there are: what was acknowledged, and what may be instead. */
+  setting: Doubted;
+  partitions: Doubted;
 }
 
-const NAMES = ["churn-a", "churn-b", "churn-c", "churn-d"];
+interface Doubted {
+  known: number;
+  sent: number;
+}
+
+const LETTERS = ["a", "b", "c", "d"];
 const PARTITION = 1;
+const PARTITIONS = 2;
+const MOST_PARTITIONS = 5;
+const SETTING = "max.message.bytes";
+const SETTING_AT_FIRST = 500_000;
 
 export class TopicChurn {
-  private readonly topics = new Map<string, ChurnedTopic>(
-    NAMES.map((name) => [name, { known: "absent", topicId: null, acknowledged: 0, sent: 0 }]),
-  );
+  private readonly topics: Map<string, ChurnedTopic>;
 
   constructor(
-    private readonly o: { readonly random: Prng; readonly target: Target; readonly progress: Progress },
-  ) {}
+    private readonly o: {
+      readonly random: Prng;
+      readonly target: Target;
+      readonly progress: Progress;
+      /** What its topics' names begin with; several may be at work beside each other. */
+      readonly prefix?: string;
+    },
+  ) {
+    const { prefix = "churn" } = o;
+    this.topics = new Map(LETTERS.map((letter) => [`${prefix}-${letter}`, {
+      ...{ known: "absent", topicId: null, acknowledged: 0, sent: 0 },
+      ...{ setting: { known: 0, sent: 0 }, partitions: { known: 0, sent: 0 } },
+    }]));
+  }
 
   run(): Promise<void> {
     const { target, random, progress } = this.o;
@@ -43,8 +76,10 @@ export class TopicChurn {
       while (!target.isStopping) {
         const [name, topic] = random.pick([...this.topics]);
         if (topic.known === "absent") await this.make(client, name, topic);
-        else if (random.chance(0.3)) await this.delete(client, name, topic);
-        else await this.write(client, name, topic);
+        else {
+          const change = random.pick(["delete", "write", "write", "alter", "grow"] as const);
+          await this[change](client, name, topic);
+        }
         progress.step();
       }
       await this.check(client);
@@ -52,9 +87,27 @@ export class TopicChurn {
   }
 
   private async make(client: Client, name: string, topic: ChurnedTopic): Promise<void> {
-    Object.assign(topic, { known: "making", topicId: null, acknowledged: 0, sent: 0 });
-    topic.topicId = await createTopic(client, name, 2, { "file.delete.delay.ms": "0" });
+    Object.assign(topic, {
+      ...{ known: "making", topicId: null, acknowledged: 0, sent: 0 },
+      setting: { known: SETTING_AT_FIRST, sent: SETTING_AT_FIRST },
+      partitions: { known: PARTITIONS, sent: PARTITIONS },
+    });
+    const configs = { "file.delete.delay.ms": "0", [SETTING]: String(SETTING_AT_FIRST) };
+    topic.topicId = await createTopic(client, name, PARTITIONS, configs);
     topic.known = "present";
+  }
+
+  private async alter(client: Client, name: string, { setting }: ChurnedTopic): Promise<void> {
+    setting.sent++;
+    await alterTopic(client, name, { [SETTING]: String(setting.sent) });
+    setting.known = setting.sent;
+  }
+
+  private async grow(client: Client, name: string, { partitions }: ChurnedTopic): Promise<void> {
+    if (partitions.known === MOST_PARTITIONS) return;
+    partitions.sent = partitions.known + 1;
+    await growTopic(client, name, partitions.sent);
+    partitions.known = partitions.sent;
   }
 
   private async delete(client: Client, name: string, topic: ChurnedTopic): Promise<void> {
@@ -97,16 +150,32 @@ export class TopicChurn {
       labels.forEach((label, i) => assert(label === `${name} ${i}`, `${name}: at ${i} is "${label}"`));
       // An answer that never came, to a record that is there: the next one has the number after it.
       topic.acknowledged = topic.sent = labels.length;
-      const other = await readWhole(client, name, 0);
-      assert(other.labels.length === 0, `${name}-0 has ${other.labels.length} records, though none was sent`);
+      settle(name, SETTING, topic.setting, Number(await topicSetting(client, name, SETTING)));
+      settle(name, "partitions", topic.partitions, (await partitionCounts(client)).get(name)!);
+      for (let partition = 0; partition < topic.partitions.known; partition++) {
+        if (partition === PARTITION) continue;
+        const { labels } = await readWhole(client, name, partition);
+        assert(
+          labels.length === 0,
+          `${name}-${partition} has ${labels.length} records, though none was sent`,
+        );
+      }
     }
   }
 
   /** Names of the directories that must be there at the end. */
   get directories(): string[] {
-    return [...this.topics].filter(([, { known }]) => known === "present").flatMap(([name]) => [
-      `${name}-0`,
-      `${name}-1`,
-    ]);
+    return [...this.topics].filter(([, { known }]) => known === "present").flatMap(([name, { partitions }]) =>
+      Array.from({ length: partitions.known }, (_, partition) => `${name}-${partition}`)
+    );
   }
+}
+
+/** What was found is what was acknowledged, or what was sent last and not answered; and that is known now. */
+function settle(name: string, what: string, doubted: Doubted, found: number): void {
+  assert(
+    found === doubted.known || found === doubted.sent,
+    `${what} of ${name} is ${found}, was acknowledged as ${doubted.known}, and sent last as ${doubted.sent}`,
+  );
+  doubted.known = doubted.sent = found;
 }

@@ -24,9 +24,15 @@ export function crc32c(bytes: Uint8Array, start = 0, end: number = bytes.length)
   return nativeSum(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
 }
 
-function nativeSum(bytes: Uint8Array): number {
+/** The CRC-32C of what `sum` is the CRC-32C of (0 of nothing), followed by `bytes[start, end)`. */
+export function extendCrc32c(sum: number, bytes: Uint8Array, start: number, end: number): number {
+  if (!isNative || end - start < NATIVE_FROM_BYTES) return crc32cTypeScript(bytes, start, end, sum);
+  return nativeSum(bytes.subarray(start, end), sum);
+}
+
+function nativeSum(bytes: Uint8Array, before = 0): number {
   const { crc32c } = library.addon!;
-  return crc32c(bytes as Parameters<typeof crc32c>[0]) >>> 0; // typed for Buffers, takes any Uint8Array
+  return crc32c(bytes as Parameters<typeof crc32c>[0], before) >>> 0; // typed for Buffers, takes any Uint8Array
 }
 
 const POLYNOMIAL = 0x82f63b78; // Castagnoli, bits reversed
@@ -43,10 +49,15 @@ const tables = (() => {
   return t;
 })();
 
-/** The same sum without the addon; exported so that a test can hold the two against each other. */
-export function crc32cTypeScript(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
+/** The same sums without the addon; exported so that a test can hold the two against each other. */
+export function crc32cTypeScript(
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+  before = 0,
+): number {
   const t = tables;
-  let crc = -1;
+  let crc = ~before;
   let i = start;
   for (const last = end - 7; i < last; i += 8) {
     crc ^= bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24);

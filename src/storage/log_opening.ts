@@ -43,6 +43,7 @@ export interface OpenedLog {
  */
 export function openClosedLog(i: OpeningInput, expected: number | null): OpenedLog | null {
   const { segments, startOffset } = i;
+  removeEmpty(segments);
   let end: number | null = startOffset;
   if (segments.active !== undefined) {
     segments.openIndexes(segments.active, i.config.indexIntervalBytes);

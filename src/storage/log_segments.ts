@@ -81,11 +81,24 @@ export class LogSegments {
       segment.createFiles();
     } catch (error) {
       segment.close();
+      this.removeUnmade(segment);
       throw error;
     }
     this.list.push(segment);
     this.directoryUnsynced = true;
     return segment;
+  }
+
+  /** Else records at its offset, which go on in the segment before, would be looked for in it after a restart. */
+  private removeUnmade(segment: Segment): void {
+    try {
+      for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
+        this.files.remove(this.pathOf(offsetName(segment.baseOffset, suffix)));
+      }
+    } catch (error) {
+      // Whoever opens the log next takes away what holds nothing.
+      if (!(error instanceof IoError)) throw error;
+    }
   }
 
   /** Removes the active segment and its files at once. */

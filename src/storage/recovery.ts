@@ -26,6 +26,7 @@ import type { LeaderEpochs } from "./leader_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { floorSegment, type Segment } from "./segment.ts";
 import type { Snapshots } from "./snapshots.ts";
+import { reasonNotToCut } from "./torn_end.ts";
 
 export interface RecoveryInput {
   /** At least one, by base offset. */
@@ -72,7 +73,6 @@ export function recover(i: RecoveryInput): Recovery {
   let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
   const gaps: [number, number][] = [];
   const cuts: Recovery["cuts"] = [];
-  const search = new IntactSearch();
   const outcome = (o: Partial<Recovery>): Recovery => {
     return { nextOffset, producers, cuts, emptyAtEnd: 0, gaps, damage: null, stray: null, ...o };
   };
@@ -82,7 +82,7 @@ export function recover(i: RecoveryInput): Recovery {
     const begin = index === first ? from : 0;
     if (segment.baseOffset < nextOffset && index > 0) {
       // To go on in it would give offsets out again that records have.
-      const found = search.within([segment], 0);
+      const found = new IntactSearch().within([segment], 0);
       if (found === null) return outcome({ stray: segment });
       return outcome({ damage: { path: segment.log.path, position: 0, reason: found } });
     }
@@ -112,7 +112,7 @@ export function recover(i: RecoveryInput): Recovery {
       const laterSegments = i.segments.slice(index + 1);
       const found = i.machineStopped || cuts.length > 0
         ? null
-        : search.within([segment, ...laterSegments], end);
+        : reasonNotToCut([segment, ...laterSegments], end);
       if (found !== null) {
         return outcome({ damage: { path: segment.log.path, position: end, reason: found } });
       }

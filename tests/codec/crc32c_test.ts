@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert/equals";
 import { Prng } from "../../src/base/prng.ts";
-import { crc32c, crc32cImplementation, crc32cTypeScript } from "../../src/codec/crc32c.ts";
+import { crc32c, crc32cImplementation, crc32cTypeScript, extendCrc32c } from "../../src/codec/crc32c.ts";
 
 Deno.test("crc32c() gives the check values of RFC 3720, appendix B.4", () => {
   const ascending = Uint8Array.from({ length: 32 }, (_, i) => i);
@@ -32,4 +32,16 @@ Deno.test("crc32c() and its TypeScript version agree on every length and range",
     // A view that does not begin at its buffer's start, as every batch in a frame is.
     assertEquals(crc32c(bytes.subarray(start, end)), expected, `view ${start}–${end}`);
   }
+});
+
+Deno.test("extendCrc32c() gives the checksum of two parts as of the whole, and so does its TypeScript version", () => {
+  const prng = new Prng(33);
+  const bytes = prng.bytes(5000);
+  for (let round = 0; round < 300; round++) {
+    const [from, middle, to] = [prng.int(5000), prng.int(5000), prng.int(5000)].sort((a, b) => a - b);
+    const expected = crc32c(bytes, from, to);
+    assertEquals(extendCrc32c(crc32c(bytes, from, middle), bytes, middle, to), expected);
+    assertEquals(crc32cTypeScript(bytes, middle, to, crc32cTypeScript(bytes, from, middle)), expected);
+  }
+  assertEquals(extendCrc32c(0, bytes, 0, 5000), crc32c(bytes));
 });

@@ -36,8 +36,8 @@ const BASE: Shape = {
 
 /** How often a turn consumes what it produced: reading is so much faster. */
 const CONSUME_PASSES = 3;
-/** Bytes of a batch before its first record, and of a record beside its value. */
-const BATCH_OVERHEAD = 61, RECORD_OVERHEAD = 8;
+/** Bytes of a batch before its first record, and of a record beside its value at the most here. */
+const BATCH_OVERHEAD = 61, RECORD_OVERHEAD = 12;
 
 /** Produces, then consumes from the page cache. */
 export function throughput(name: string, about: string, changes: Partial<Shape> = {}): Scenario {
@@ -130,7 +130,10 @@ export function withTarget<T>(
   return withTopic(port, topic, partitions, () => use(target));
 }
 
-function recordsOf({ batchBytes, valueBytes, compression }: Shape): number {
+/** How many records fit: 1 MB is the most that a broker takes. */
+export function recordsOf(
+  { batchBytes, valueBytes, compression }: Pick<Shape, "batchBytes" | "valueBytes" | "compression">,
+): number {
   const inflated = batchBytes * (compression === Compression.NONE ? 1 : 2);
   return Math.max(1, Math.floor((inflated - BATCH_OVERHEAD) / (valueBytes + RECORD_OVERHEAD)));
 }

@@ -14,6 +14,7 @@ import {
   produceFrame,
   VALUE_BYTES,
 } from "../../bench/lib/frames.ts";
+import { recordsOf } from "../../bench/lib/throughput.ts";
 import { AnswerCutter, HEAD_BYTES } from "../../bench/lib/connection.ts";
 import { BatchView, checkBatch, Compression } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
@@ -155,3 +156,17 @@ function cutsAnswers(headBytes: number): void {
     assertEquals(seen, expected, `in pieces of ${piece}`);
   }
 }
+
+Deno.test("recordsOf() fills a batch and does not overfill it", () => {
+  for (const batchBytes of [16 * 1024, 256 * 1024, 1024 * 1024]) {
+    for (const valueBytes of [100, VALUE_BYTES, 10 * 1024]) {
+      const records = recordsOf({ batchBytes, valueBytes, compression: Compression.NONE });
+      const { length } = batchOf(records, Compression.NONE, valueBytes);
+      assertEquals(
+        length <= batchBytes && length > batchBytes - valueBytes - 8 * records - 200,
+        true,
+        `${length}`,
+      );
+    }
+  }
+});

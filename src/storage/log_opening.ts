@@ -59,7 +59,7 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
     );
     return null;
   }
-  const { epochs, changed } = loadEpochs(i);
+  const { epochs, changed } = loadEpochs(i, Infinity);
   const epochsChanged = epochs.truncateFromStart(startOffset) || changed;
   // Without any snapshot nothing is known of producers: whoever closes a log writes one.
   const producers = segments.snapshots.latest === null ? new ProducerState() : producersOf(i, end);
@@ -75,7 +75,8 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   removeEmpty(segments);
   // The process before may have died before it brought the names to the device.
   segments.directoryUnsynced = true;
-  const { epochs, changed } = loadEpochs(i);
+  // Recovery finds those of what it checks.
+  const { epochs, changed } = loadEpochs(i, i.recoveryPoint);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
     const startOffset = Math.min(Math.max(i.startOffset, segments.list[0]?.baseOffset ?? 0), endOffset);
@@ -163,7 +164,8 @@ function reportLosses(i: OpeningInput, { cuts, gaps }: Recovery): void {
   }
 }
 
-function loadEpochs(i: OpeningInput): { epochs: LeaderEpochs; changed: boolean } {
+/** `upTo` is how far the batches can be believed, should the file not tell. */
+function loadEpochs(i: OpeningInput, upTo: number): { epochs: LeaderEpochs; changed: boolean } {
   const { segments } = i;
   try {
     const path = segments.pathOf(LEADER_EPOCH_FILE);
@@ -176,12 +178,12 @@ function loadEpochs(i: OpeningInput): { epochs: LeaderEpochs; changed: boolean }
     if (!(error instanceof CorruptCheckpoint)) throw error;
     i.onWarning(`${i.name}: ${error.message}; reading the epochs from the batches`);
   }
-  const epochs = epochsInBatches(segments.list);
+  const epochs = epochsInBatches(segments.list.filter(({ baseOffset }) => baseOffset < upTo), upTo);
   return { epochs, changed: epochs.all.length > 0 };
 }
 
 /** Epochs only rise: where the next segment begins with the same one as this, there is no need to look between. */
-function epochsInBatches(list: readonly Segment[]): LeaderEpochs {
+function epochsInBatches(list: readonly Segment[], upTo: number): LeaderEpochs {
   const epochs = new LeaderEpochs();
   const note = (bytes: Uint8Array, at: number) => {
     const epoch = leaderEpochAt(bytes, at);
@@ -198,6 +200,7 @@ function epochsInBatches(list: readonly Segment[]): LeaderEpochs {
     const first = note(peeks[index], 0);
     if (index + 1 < filled.length && leaderEpochAt(peeks[index + 1], 0) === first) continue;
     scanBatches(segment.log, 0, segment.size, (bytes, at) => {
+      if (baseOffsetAt(bytes, at) >= upTo) return false;
       note(bytes, at);
       return true;
     });

@@ -62,8 +62,13 @@ export interface Files {
   rename(from: string, to: string): void;
   /** Removes a file; content when it is not there. */
   remove(path: string): void;
-  /** Removes a directory and what is in it; content when it is not there. */
+  /** Removes a directory and what is in it, which should be little; content when it is not there. */
   removeDirectory(path: string): void;
+  /**
+   * Removes a file, or a directory and what is in it; content when it is not there. Does not hold up the event loop: to
+   * free a gigabyte takes a file system a quarter of a second.
+   */
+  removeTree(path: string): Promise<void>;
   /** Resolves when the names in the directory (files made, renamed, removed) are on the device. */
   syncDirectory(path: string): Promise<void>;
   /** The same, blocking. */

@@ -154,6 +154,9 @@ export class FaultyFiles implements Files {
   removeDirectory(path: string): void {
     this.whole("remove directory", path, () => this.inner.removeDirectory(path));
   }
+  async removeTree(path: string): Promise<void> {
+    await this.whole("remove", path, () => this.inner.removeTree(path));
+  }
   async syncDirectory(path: string): Promise<void> {
     this.begin("sync directory", path, {}, () => {});
     await this.inner.syncDirectory(path);

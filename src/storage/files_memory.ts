@@ -213,6 +213,11 @@ export class MemoryFiles implements Files {
     this.remove(path);
   }
 
+  removeTree(path: string): Promise<void> {
+    this.remove(path);
+    return Promise.resolve();
+  }
+
   async syncDirectory(path: string): Promise<void> {
     const directory = this.directory(path, "sync directory", path);
     const covered = directory.unsynced.length;

@@ -22,6 +22,7 @@ export function readOnly(inner: Files): Files {
     rename: refuse,
     remove: refuse,
     removeDirectory: refuse,
+    removeTree: refuse,
     syncDirectory: refuse,
     syncDirectoryNow: refuse,
   };

@@ -159,6 +159,14 @@ export const realFiles: Files = {
     }
   },
 
+  async removeTree(path: string): Promise<void> {
+    try {
+      await Deno.remove(path, { recursive: true });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw failed("remove", path, error);
+    }
+  },
+
   async syncDirectory(path: string): Promise<void> {
     if (!directoriesSync) return;
     const directory = openDirectory(path);

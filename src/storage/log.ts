@@ -219,16 +219,11 @@ export class Log {
 
   /**
    * Removes the segments that time, size or DeleteRecords have ended, as far as they lie below `highWatermark`. Gives
-   * their number. The files go after `file.delete.delay.ms`: {@link deleteOldFiles}. `now` is wall-clock time, which
+   * their number. The files go after `file.delete.delay.ms`. `now` is wall-clock time, which
    * the timestamps of records are held against.
    */
   applyRetention(now: number, highWatermark: number = this.nextOffset): number {
     return applyRetention(this.state, now, highWatermark);
-  }
-
-  /** Deletes the files whose delay is over by the monotonic clock's `now`. */
-  deleteOldFiles(now: number): void {
-    this.state.attempt("delete files of", () => this.state.segments.deleteOldFiles(now));
   }
 
   /** Forgets idempotent producers that were silent for `producer.id.expiration.ms` at the monotonic clock's `now`. */
@@ -252,6 +247,12 @@ export class Log {
   /** Whether a restart after a crash would have to read what is on the device, because its indexes are not. */
   get lacksIndexes(): boolean {
     return lacksIndexes(this.state);
+  }
+
+  /** Leaves the note of a failed sync that the disk did not take when it was due. To be called now and then. */
+  retryNotes(): void {
+    const { segments } = this.state;
+    if (segments.syncFailed) segments.noteSyncFailed();
   }
 
   /** Whether `flush.ms` has passed at the monotonic clock's `now` since the last flush, and there is something to flush. */

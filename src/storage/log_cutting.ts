@@ -73,7 +73,7 @@ export function applyRetention(log: LogState, now: number, highWatermark: number
     const count = expiredSegments(expirable, config, startOffset, endOffset, highWatermark, now);
     if (count > 0 && count === segments.list.length) roll(log, segments.active!, endOffset, now);
     for (; removed < count; removed++) {
-      segments.discardFirst(log.clock.monotonic() + config.fileDeleteDelayMs);
+      segments.discardFirst(config.fileDeleteDelayMs);
     }
   });
   if (removed > 0) {

@@ -29,11 +29,15 @@ export interface LogFiles {
   syncFailed: boolean;
   /** Files of segments whose log was not there, which were removed. No deletion of ours leaves any: it takes the log last. */
   orphans: string[];
+  /** Files that were to be deleted. */
+  deleted: string[];
 }
 
-/** Reads the directory and clears it of left-overs. Throws `IoError`. */
+/** Reads the directory and clears it of left-overs, but for what only has to be deleted yet. Throws `IoError`. */
 export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogFiles {
   let names = files.list(place.path).filter((entry) => !entry.isDirectory).map((entry) => entry.name);
+  const deleted = names.filter(isDeleted);
+  if (deleted.length > 0) names = names.filter((name) => !isDeleted(name));
   if (names.some(isLeftOver)) names = clearLeftOvers(files, pool, place, names);
   const segments: Segment[] = [];
   const snapshots: number[] = [];
@@ -62,15 +66,19 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
   segments.sort((a, b) => a.baseOffset - b.baseOffset);
   snapshots.sort((a, b) => a - b);
   const hasEpochs = names.includes(LEADER_EPOCH_FILE);
-  return { segments, snapshots, hasEpochs, syncFailed: names.includes(SYNC_FAILED_FILE), orphans };
+  return { segments, snapshots, hasEpochs, syncFailed: names.includes(SYNC_FAILED_FILE), orphans, deleted };
+}
+
+function isDeleted(name: string): boolean {
+  return name.endsWith(DELETED_SUFFIX);
 }
 
 function isLeftOver(name: string): boolean {
-  return [DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp"].some((suffix) => name.endsWith(suffix));
+  return [CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp"].some((suffix) => name.endsWith(suffix));
 }
 
 /**
- * Removes what was to be deleted and what is incomplete. A `.swap` file is complete: it takes the place of the
+ * Removes what is incomplete. A `.swap` file is complete: it takes the place of the
  * segments that it covers, unless `.cleaned` files tell that its siblings were not finished. Gives the names then.
  */
 function clearLeftOvers(files: Files, pool: HandlePool, place: Place, names: string[]): string[] {

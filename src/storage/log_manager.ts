@@ -13,19 +13,13 @@ import {
   BOOT_ID_FILE,
   CLEAN_SHUTDOWN_FILE,
   CorruptCheckpoint,
-  HIGH_WATERMARK_FILE,
-  LOG_START_OFFSET_FILE,
   type MetaProperties,
-  type PartitionOffset,
-  readOffsets,
   readTopicId,
-  RECOVERY_POINT_FILE,
   writeCleanShutdown,
-  writeOffsets,
   writeTopicId,
 } from "./checkpoints.ts";
 import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
-import { type Claimant, claimDirectory, DataDirectoryError, unusable } from "./data_directory.ts";
+import { type Claimant, claimDirectory, unusable } from "./data_directory.ts";
 import { type Files, IoError, readText, replaceFile, type Unlock } from "./files.ts";
 import { HandlePool } from "./handles.ts";
 import { Log, type LogOptions } from "./log.ts";
@@ -38,6 +32,14 @@ import {
   partitionDirectory,
   strayDirectory,
 } from "./names.ts";
+import {
+  highWatermarks,
+  logStarts,
+  OffsetCheckpoints,
+  readOffsetFile,
+  recoveryPoints,
+} from "./offset_checkpoints.ts";
+import { Trash } from "./trash.ts";
 
 export interface LogManagerOptions extends Claimant {
   files: Files;
@@ -66,25 +68,26 @@ const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
 const HIGH_WATERMARK_INTERVAL_MS = 5_000;
 /** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
 const RECOVERY_BYTES_MAX = 64 << 20;
-const CLOSED_AT_ONCE = 32;
+const SYNCED_AT_ONCE = 32;
+/** What looking through the logs may hold up others for, each second. */
+const VISIT_MS = 4;
 /** KRaft keeps its metadata log among the partitions. */
 const METADATA_TOPIC = "__cluster_metadata";
 
 export class LogManager {
   private readonly logs = new Map<string, Log>();
-  // Times are the monotonic clock's: intervals have to pass although the wall clock is set back.
-  private doomed: { path: string; dueMs: number }[] = [];
-  private readonly highWatermarks: Map<string, number>;
+  private readonly checkpoints: OffsetCheckpoints;
+  /** What was deleted, and is renamed only so far. */
+  private readonly trash: Trash;
   /** What the checkpoints say of partitions whose directory was not there at start. */
   private readonly vanished = new Map<string, number>();
+  // By the monotonic clock: intervals have to pass although the wall clock is set back.
   private lastCheckpointMs: number;
   private lastHighWatermarkMs: number;
   private lastRetentionMs: number;
   private startsDirty = false;
   /** Names that directories had which were moved away: the device may not know it yet. */
   private readonly movedAway = new Set<string>();
-  /** What the checkpoints hold, by file and partition directory. */
-  private readonly written = new Map<string, ReadonlyMap<string, number>>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
   /** What retention holds records' timestamps against. */
@@ -100,9 +103,9 @@ export class LogManager {
     /** Whose directory it is. */
     readonly meta: MetaProperties,
     private readonly unlock: Unlock,
-    highWatermarks: Map<string, number>,
   ) {
-    this.highWatermarks = highWatermarks;
+    this.checkpoints = new OffsetCheckpoints(o, this.logs);
+    this.trash = new Trash(o.files, o.clock, o.onWarning);
     this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.monotonic();
     this.settledTime = new SettledTime(o.clock.now(), o.clock.monotonic());
   }
@@ -117,7 +120,7 @@ export class LogManager {
     const { meta, closedCleanly, unlock } = await claimDirectory(files, directory, o);
     try {
       const pool = new HandlePool(files, o.maxOpenFiles ?? DEFAULT_MAX_OPEN_FILES);
-      const manager = new LogManager(o, pool, meta, unlock, readCheckpoint(o, HIGH_WATERMARK_FILE));
+      const manager = new LogManager(o, pool, meta, unlock);
       const bootBefore = readText(files, `${directory}/${BOOT_ID_FILE}`);
       await manager.loadAll(closedCleanly, bootBefore);
       manager.loaded = true;
@@ -188,10 +191,9 @@ export class LogManager {
    * before the former start would be lost.
    */
   private forgetFormer(name: string): void {
-    const isNamed = (file: string) => (this.written.get(file)?.get(name) ?? 0) > 0;
-    if (isNamed(RECOVERY_POINT_FILE)) this.writeRecoveryPoints(true);
-    if (isNamed(LOG_START_OFFSET_FILE)) this.writeStarts(true);
-    if (isNamed(HIGH_WATERMARK_FILE)) this.writeHighWatermarks(true);
+    for (const checkpoint of [recoveryPoints, logStarts, highWatermarks]) {
+      if ((this.checkpoints.of(checkpoint).get(name) ?? 0) > 0) this.checkpoints.write(checkpoint, true);
+    }
   }
 
   /**
@@ -204,7 +206,7 @@ export class LogManager {
     if (log === undefined) return;
     const path = `${this.o.directory}/${deletedDirectory(topic, partition, uniquePart())}`;
     this.moveAway(log, path, `The partition ${name} was deleted`);
-    this.doomed.push({ path, dueMs: this.o.clock.monotonic() + log.config.fileDeleteDelayMs });
+    this.trash.add(path, log.config.fileDeleteDelayMs);
   }
 
   /**
@@ -221,7 +223,6 @@ export class LogManager {
     log.moveAway(path, why);
     this.logs.delete(log.name);
     this.movedAway.add(log.name);
-    this.highWatermarks.delete(log.name);
     this.startsDirty = true;
   }
 
@@ -253,9 +254,9 @@ export class LogManager {
   truncate(log: Log, offset: number): number {
     const errorCode = log.truncateTo(offset);
     if (errorCode !== ErrorCode.NONE) return errorCode;
-    const known = this.written.get(RECOVERY_POINT_FILE)?.get(log.name) ?? 0;
+    const known = this.checkpoints.of(recoveryPoints).get(log.name) ?? 0;
     if (known <= offset) return ErrorCode.NONE;
-    const lowered = this.attempt("write recovery points", () => this.writeRecoveryPoints(true));
+    const lowered = this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, true));
     return lowered ? ErrorCode.NONE : ErrorCode.KAFKA_STORAGE_ERROR;
   }
 
@@ -266,21 +267,31 @@ export class LogManager {
   async tick(): Promise<void> {
     if (this.closed) return;
     const now = this.o.clock.monotonic();
-    const due = [...this.logs.values()].filter((log) => log.flushIsDue(now));
-    for (const log of due) await log.flushNow();
+    const due: Log[] = [];
+    for (const log of this.logs.values()) {
+      log.retryNotes();
+      if (log.flushIsDue(now)) due.push(log);
+    }
+    await manyAtOnce(due, (log) => log.flushNow());
     if (
       now - this.lastRetentionMs >= (this.o.retentionCheckIntervalMs ?? DEFAULT_RETENTION_CHECK_INTERVAL_MS)
     ) {
       this.lastRetentionMs = now;
-      this.round = [...this.logs.values()];
+      // One that is not over yet goes on: those at its end must have their turn.
+      if (this.round.length === 0) this.round = [...this.logs.values()];
     }
     this.visitLogs(now);
-    await this.deleteDoomed(now);
+    await this.trash.empty();
     if (now - this.lastHighWatermarkMs >= HIGH_WATERMARK_INTERVAL_MS) {
       this.lastHighWatermarkMs = now;
-      this.attempt("write high watermarks", () => this.writeHighWatermarks(false));
+      this.attempt("write high watermarks", () => this.checkpoints.write(highWatermarks, false));
     }
-    if (this.startsDirty) this.attempt("write log start offsets", () => this.writeStarts(false));
+    if (this.startsDirty) {
+      this.startsDirty = !this.attempt(
+        "write log start offsets",
+        () => this.checkpoints.write(logStarts, false),
+      );
+    }
     if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
       this.lastCheckpointMs = now;
       await this.checkpoint();
@@ -296,19 +307,11 @@ export class LogManager {
     if (this.closed) return;
     this.closed = true;
     let clean = true;
-    const left = [...this.logs.values()];
-    // Many at once: the device takes their syncs together.
-    const closeLogs = async () => {
-      for (let log = left.pop(); log !== undefined; log = left.pop()) {
-        log.deleteOldFiles(Infinity);
-        if (!await log.close()) clean = false;
-      }
-    };
-    await Promise.all(Array.from({ length: CLOSED_AT_ONCE }, closeLogs));
+    await manyAtOnce([...this.logs.values()], async (log) => {
+      if (!await log.close()) clean = false;
+    });
     clean = this.attempt("write checkpoints", () => {
-      this.writeRecoveryPoints(true);
-      this.writeStarts(true);
-      this.writeHighWatermarks(true);
+      this.checkpoints.writeAll();
       if (clean) writeCleanShutdown(this.o.files, `${this.o.directory}/${CLEAN_SHUTDOWN_FILE}`, brokerEpoch);
     }) && clean;
     if (!clean) {
@@ -325,11 +328,14 @@ export class LogManager {
   private async loadAll(closedCleanly: boolean, bootBefore: string | null): Promise<void> {
     const { files, directory, clock, bootId } = this.o;
     const machineStopped = !closedCleanly && bootBefore !== null && bootId != null && bootBefore !== bootId;
-    const recoveryPoints = readCheckpoint(this.o, RECOVERY_POINT_FILE);
-    const starts = readCheckpoint(this.o, LOG_START_OFFSET_FILE);
-    this.written.set(RECOVERY_POINT_FILE, recoveryPoints).set(LOG_START_OFFSET_FILE, starts)
-      .set(HIGH_WATERMARK_FILE, new Map(this.highWatermarks));
-    const compacted = readCheckpoint(this.o, CLEANER_FILE);
+    const points = this.checkpoints.of(recoveryPoints);
+    const starts = this.checkpoints.of(logStarts);
+    const marks = this.checkpoints.of(highWatermarks);
+    const compacted = readOffsetFile(
+      this.o,
+      CLEANER_FILE,
+      "what Kafka's compactor took out of a topic may then be taken for lost",
+    );
     const slices = new Slices(clock);
     const deleted = new Set<string>();
     for (const { name, isDirectory } of files.list(directory)) {
@@ -337,7 +343,7 @@ export class LogManager {
       const path = `${directory}/${name}`;
       if (name.endsWith(DELETED_DIRECTORY_SUFFIX)) {
         deleted.add(name.slice(0, Math.max(0, name.lastIndexOf("."))));
-        this.doomed.push({ path, dueMs: clock.monotonic() });
+        this.trash.add(path, 0);
         continue;
       }
       const place = parsePartitionDirectory(name);
@@ -345,18 +351,18 @@ export class LogManager {
       const { topic, partition } = place;
       const log = this.load(topic, partition, {
         topicId: this.topicIdOf(path),
-        recoveryPoint: recoveryPoints.get(name),
+        recoveryPoint: points.get(name),
         logStartOffset: starts.get(name),
-        highWatermark: this.highWatermarks.get(name),
+        highWatermark: marks.get(name),
         origin: closedCleanly ? "closed" : "crashed",
         machineStopped,
         wasCompacted: compacted.has(name) || isStateTopic(topic),
       });
-      log.highWatermark = clamp(this.highWatermarks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
+      log.highWatermark = clamp(marks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
       this.logs.set(name, log);
       if (slices.isOver) await slices.next();
     }
-    for (const offsets of [recoveryPoints, this.highWatermarks]) {
+    for (const offsets of [points, marks]) {
       for (const [name, offset] of offsets) {
         if (offset <= (this.vanished.get(name) ?? 0) || this.logs.has(name) || deleted.has(name)) continue;
         this.vanished.set(name, offset);
@@ -369,9 +375,7 @@ export class LogManager {
    * start, or a recovery point, beyond it would have it hidden, or believed unread, after the next crash. Throws `IoError`.
    */
   private lowerCheckpoints(): void {
-    this.writeRecoveryPoints(true);
-    this.writeStarts(true);
-    this.writeHighWatermarks(true);
+    this.checkpoints.writeAll();
     this.takenBack = false;
   }
 
@@ -414,6 +418,7 @@ export class LogManager {
     return new Log({
       files,
       pool: this.pool,
+      trash: this.trash,
       directory,
       topic,
       partition,
@@ -434,27 +439,12 @@ export class LogManager {
   private visitLogs(now: number): void {
     const { clock } = this.o;
     const settledMs = this.settledTime.at(clock.now(), now);
-    const slice = new Slices(clock);
+    const slice = new Slices(clock, VISIT_MS);
     while (this.round.length > 0 && !slice.isOver) {
       const log = this.round.pop()!;
       if (this.get(log.topic, log.partition) !== log) continue;
       log.expireProducers(now);
       if (log.applyRetention(settledMs, log.highWatermark) > 0) this.startsDirty = true;
-    }
-    for (const log of this.logs.values()) log.deleteOldFiles(now);
-  }
-
-  private async deleteDoomed(now: number): Promise<void> {
-    const slices = new Slices(this.o.clock);
-    const due = this.doomed.filter(({ dueMs }) => dueMs <= now);
-    this.doomed = this.doomed.filter(({ dueMs }) => dueMs > now);
-    for (let one = due.pop(); one !== undefined; one = due.pop()) {
-      const { path } = one;
-      if (!this.attempt(`delete ${path}`, () => this.o.files.removeDirectory(path))) {
-        this.doomed.push(one, ...due);
-        return;
-      }
-      if (slices.isOver) await slices.next();
     }
   }
 
@@ -463,40 +453,7 @@ export class LogManager {
       const reads = log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX;
       if (reads || log.lacksIndexes) await log.shortenRecovery();
     }
-    this.attempt("write recovery points", () => this.writeRecoveryPoints(false));
-  }
-
-  private writeRecoveryPoints(sync: boolean): void {
-    this.writeOffsets(RECOVERY_POINT_FILE, (log) => log.recoveryPoint, sync);
-  }
-
-  private writeStarts(sync: boolean): void {
-    this.writeOffsets(
-      LOG_START_OFFSET_FILE,
-      (log) => log.startIsInsideSegment ? log.logStartOffset : null,
-      sync,
-    );
-    this.startsDirty = false;
-  }
-
-  private writeHighWatermarks(sync: boolean): void {
-    this.writeOffsets(HIGH_WATERMARK_FILE, (log) => log.highWatermark, sync);
-  }
-
-  private writeOffsets(file: string, offsetOf: (log: Log) => number | null, sync: boolean): void {
-    const offsets: PartitionOffset[] = [];
-    const byName = new Map<string, number>();
-    for (const [name, log] of this.logs) {
-      const offset = offsetOf(log);
-      if (offset === null) continue;
-      offsets.push({ topic: log.topic, partition: log.partition, offset });
-      byName.set(name, offset);
-    }
-    // Most of the time nothing has moved, and the disk may sleep.
-    const known = this.written.get(file);
-    if (!sync && known !== undefined && sameOffsets(known, byName)) return;
-    writeOffsets(this.o.files, `${this.o.directory}/${file}`, offsets, sync);
-    this.written.set(file, byName);
+    this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
   }
 
   /** False, and a warning, when the disk fails. */
@@ -512,53 +469,18 @@ export class LogManager {
   }
 }
 
-/** Offsets by partition; none, and a warning, when the file is damaged: then the logs themselves have to tell. */
-/** What is lost with a checkpoint that the operator moves away. */
-const WITHOUT_CHECKPOINT: Record<string, string> = {
-  [RECOVERY_POINT_FILE]: "every log is then read from its beginning",
-  [LOG_START_OFFSET_FILE]: "records that were deleted by DeleteRecords may then be there again",
-  [HIGH_WATERMARK_FILE]: "nothing is lost with it",
-  [CLEANER_FILE]: "what Kafka's compactor took out of a topic may then be taken for lost",
-};
-
-/**
- * Offsets by partition directory. A damaged file holds none, and an offset that cannot be one is left out: both are told.
- * Throws {@link DataDirectoryError} when the file cannot be read at all: that may pass, or be somebody's mistake.
- */
-function readCheckpoint(o: LogManagerOptions, file: string): Map<string, number> {
-  const path = `${o.directory}/${file}`;
-  try {
-    const offsets = readOffsets(o.files, path);
-    for (const [name, offset] of offsets) {
-      if (offset >= 0) continue;
-      o.onWarning(`${path}: ${name} has offset ${offset}, which cannot be; going on without it`);
-      offsets.delete(name);
-    }
-    return offsets;
-  } catch (error) {
-    if (error instanceof IoError) {
-      throw new DataDirectoryError(
-        "unusable",
-        `Cannot use data directory ${o.directory}: ${error.message}. Make ${file} a file that this user may read and ` +
-          `write, or move it away: ${WITHOUT_CHECKPOINT[file]}`,
-        { cause: error },
-      );
-    }
-    if (!(error instanceof CorruptCheckpoint)) throw error;
-    o.onWarning(`${error.message}; going on without it`);
-    return new Map();
-  }
+/** Does something that syncs each log, of many at once: the device takes their syncs together. */
+async function manyAtOnce(logs: readonly Log[], work: (log: Log) => Promise<void>): Promise<void> {
+  const left = [...logs];
+  const worker = async () => {
+    for (let log = left.pop(); log !== undefined; log = left.pop()) await work(log);
+  };
+  await Promise.all(Array.from({ length: Math.min(SYNCED_AT_ONCE, logs.length) }, worker));
 }
 
 /** Tells the directories apart that one partition's name led to. */
 function uniquePart(): string {
   return newUuid((bytes) => crypto.getRandomValues(bytes)).replace(/[-_]/g, "0");
-}
-
-function sameOffsets(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
-  if (a.size !== b.size) return false;
-  for (const [name, offset] of a) if (b.get(name) !== offset) return false;
-  return true;
 }
 
 function clamp(value: number, low: number, high: number): number {

@@ -11,11 +11,7 @@ import { loadLogFiles } from "./log_files.ts";
 import { DELETED_SUFFIX, LOG_SUFFIX, offsetName, STRAY_SUFFIX, SYNC_FAILED_FILE } from "./names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
 import { Snapshots } from "./snapshots.ts";
-
-interface Trash {
-  path: string;
-  dueMs: number;
-}
+import type { Trash } from "./trash.ts";
 
 export class LogSegments {
   /** By base offset; the last is the active one. */
@@ -31,11 +27,11 @@ export class LogSegments {
   private syncFailureNoted = false;
   /** The partition was deleted. */
   gone = false;
-  private trash: Trash[] = [];
 
   constructor(
     readonly files: Files,
     private readonly pool: HandlePool,
+    private readonly trash: Trash,
     readonly place: Place,
     private readonly onRebuild: (segment: Segment) => void,
   ) {
@@ -45,11 +41,12 @@ export class LogSegments {
   /** Reads the directory, forgetting what was known before. Gives the files that were there without their log. */
   load(): string[] {
     this.closeAll();
-    const { segments, snapshots, hasEpochs, syncFailed, orphans } = loadLogFiles(
+    const { segments, snapshots, hasEpochs, syncFailed, orphans, deleted } = loadLogFiles(
       this.files,
       this.pool,
       this.place,
     );
+    for (const name of deleted) this.trash.add(this.pathOf(name), 0);
     this.list = segments;
     this.hadEpochs = hasEpochs;
     this.syncFailed ||= syncFailed;
@@ -137,8 +134,8 @@ export class LogSegments {
     return to;
   }
 
-  /** Takes the oldest segment away; its files are renamed, and deleted by {@link deleteOldFiles} from `dueMs` on. */
-  discardFirst(dueMs: number): void {
+  /** Takes the oldest segment away; its files are renamed, and go for good `delayMs` later. */
+  discardFirst(delayMs: number): void {
     const first = this.list[0];
     first.close();
     for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
@@ -149,24 +146,16 @@ export class LogSegments {
         if (!(error instanceof IoError && error.notFound)) throw error;
         continue;
       }
-      this.trash.push({ path: path + DELETED_SUFFIX, dueMs });
+      this.trash.add(path + DELETED_SUFFIX, delayMs);
     }
     this.list.shift();
     this.directoryUnsynced = true;
   }
 
-  deleteOldFiles(now: number): void {
-    if (this.syncFailed) this.noteSyncFailed();
-    while (this.trash.length > 0 && this.trash[0].dueMs <= now) {
-      this.files.remove(this.trash[0].path);
-      this.trash.shift();
-    }
-  }
-
   /**
    * Leaves a note of a sync that failed, for the process after this one. It need not be on the device: a machine that stops
    * takes the pages with it that look written and are not. Where the disk does not take the note either, it is tried again
-   * with the next append or look at old files: a process that is killed before leaves none.
+   * with the next append, and every second: a process that is killed before leaves none.
    */
   noteSyncFailed(): void {
     this.syncFailed = true;
@@ -221,7 +210,12 @@ export class LogSegments {
   /** Moves the directory away, for good. */
   moveTo(path: string): void {
     this.closeAll();
-    this.files.rename(this.place.path, path);
+    try {
+      this.files.rename(this.place.path, path);
+    } catch (error) {
+      // Done although it is said to have failed, it could never be done again.
+      if (!(error instanceof IoError) || this.files.stat(path) === null) throw error;
+    }
     this.place.path = path;
     this.list = [];
     this.gone = true;

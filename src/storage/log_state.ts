@@ -14,10 +14,12 @@ import { LogReader } from "./log_reader.ts";
 import { LogSegments } from "./log_segments.ts";
 import { partitionDirectory } from "./names.ts";
 import { ProducerState } from "./producer_state.ts";
+import type { Trash } from "./trash.ts";
 
 export interface LogOptions {
   files: Files;
   pool: HandlePool;
+  trash: Trash;
   /** The data directory. */
   directory: string;
   topic: string;
@@ -108,7 +110,7 @@ export class LogState {
     this.clock = o.clock;
     this.onWarning = o.onWarning;
     const place = { path: `${o.directory}/${this.name}` };
-    this.segments = new LogSegments(o.files, o.pool, place, (segment) => {
+    this.segments = new LogSegments(o.files, o.pool, o.trash, place, (segment) => {
       this.onWarning(`${this.name}: building the indexes of ${segment.log.path} anew`);
     });
     this.reader = new LogReader(this.segments, (text) => this.onWarning(`${this.name}: ${text}`));

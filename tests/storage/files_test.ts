@@ -55,7 +55,7 @@ for (const [name, make] of implementations) {
     handle.close();
   });
 
-  test("tells a missing file from a failing one", (files, root) => {
+  test("tells a missing file from a failing one", async (files, root) => {
     const error = assertThrows(() => files.open(`${root}/none`, false), IoError);
     assertEquals([error.notFound, error.path], [true, `${root}/none`]);
     assertEquals(files.stat(`${root}/none`), null);
@@ -64,6 +64,7 @@ for (const [name, make] of implementations) {
     assertThrows(() => files.list(`${root}/none`), IoError);
     files.remove(`${root}/none`);
     files.removeDirectory(`${root}/none`);
+    await files.removeTree(`${root}/none`);
   });
 
   test("replaces a file by renaming another over it", (files, root) => {
@@ -73,13 +74,21 @@ for (const [name, make] of implementations) {
     assertEquals(files.list(root), [{ name: "f", isDirectory: false }]);
   });
 
-  test("removes a directory with all that is in it", (files, root) => {
-    files.makeDirectory(`${root}/a/b`);
-    files.makeDirectory(`${root}/a/b`);
-    replaceFile(files, `${root}/a/b/f`, "x", false);
-    assertEquals(files.stat(`${root}/a`)?.isDirectory, true);
-    files.removeDirectory(`${root}/a`);
-    assertEquals(files.stat(`${root}/a`), null);
+  test("removes a directory with all that is in it", async (files, root) => {
+    for (const remove of [files.removeDirectory, files.removeTree]) {
+      files.makeDirectory(`${root}/a/b`);
+      files.makeDirectory(`${root}/a/b`);
+      replaceFile(files, `${root}/a/b/f`, "x", false);
+      assertEquals(files.stat(`${root}/a`)?.isDirectory, true);
+      await remove.call(files, `${root}/a`);
+      assertEquals(files.stat(`${root}/a`), null);
+    }
+  });
+
+  test("removes a file as it removes a tree", async (files, root) => {
+    for (const name of ["f", "g"]) replaceFile(files, `${root}/${name}`, "x", false);
+    await files.removeTree(`${root}/f`);
+    assertEquals(files.list(root).map(({ name }) => name), ["g"]);
   });
 
   test("gives a lock to one holder at a time", (files, root) => {

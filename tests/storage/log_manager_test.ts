@@ -444,3 +444,51 @@ Deno.test("LogManager.tick() deletes what is due though a deletion before it is 
   const left = files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).map(({ name }) => name);
   assertEquals(left.map((name) => name.split(/[-.]/)[0]).sort(), ["late", "t"]);
 });
+
+Deno.test("LogManager.tick() holds up nobody for a round of retention, and a round comes to its end although the next is due", async () => {
+  /** Each look at it takes a millisecond. */
+  class BusyClock extends ManualClock {
+    busy = false;
+    override monotonic(): number {
+      if (this.busy) this.advance(1);
+      return super.monotonic();
+    }
+  }
+  const clock = new BusyClock();
+  const files = new MemoryFiles();
+  const manager = await open(files, { clock, retentionCheckIntervalMs: 1 });
+  const logs = Array.from({ length: 20 }, (_, partition) => manager.create("t", partition, TOPIC_ID));
+  for (const log of logs) {
+    mustAppend(log, batch(1));
+    log.config = { ...log.config, retentionBytes: 0 };
+    log.highWatermark = log.nextOffset;
+  }
+  const removed = () => logs.filter(({ logStartOffset }) => logStartOffset === 1).length;
+  clock.busy = true;
+  let before = 0;
+  for (let ticks = 0; before < logs.length; ticks++) {
+    await manager.tick();
+    const step = removed() - before;
+    assertEquals(step > 0 && step < 5, true, `tick ${ticks} visited ${step} logs`);
+    before += step;
+  }
+});
+
+Deno.test("LogManager.remove() is content with a renaming that was done although the disk says that it failed", async () => {
+  const memory = new MemoryFiles();
+  let fails = false;
+  const files = new FaultyFiles(
+    memory,
+    ({ kind }) => fails && kind === "rename" ? { code: "EIO", done: 1 } : null,
+  );
+  const { manager, clock } = await openManager({ fileDeleteDelayMs: 1000 }, files);
+  manager.create("t", 0, TOPIC_ID);
+  fails = true;
+  manager.remove("t", 0);
+  fails = false;
+  const directories = () => memory.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).length;
+  assertEquals([manager.get("t", 0), directories()], [undefined, 1]);
+  clock.advance(1000);
+  await manager.tick();
+  assertEquals(directories(), 0);
+});

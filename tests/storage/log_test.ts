@@ -270,7 +270,7 @@ Deno.test("Log.deleteRecordsBefore() moves the start forward only, and not past 
 });
 
 Deno.test("Log.applyRetention() by size removes whole segments from the oldest on", async () => {
-  const { log, config, files } = await openLog(SMALL);
+  const { manager, log, config, files, clock } = await openLog(SMALL);
   for (let i = 0; i < 60; i++) mustAppend(log, batch(1));
   const before = log.segmentBaseOffsets;
   log.config = { ...config, retentionBytes: 2500, fileDeleteDelayMs: 100 };
@@ -284,9 +284,11 @@ Deno.test("Log.applyRetention() by size removes whole segments from the oldest o
   assertEquals(log.read(0, LIMITS).errorCode, ErrorCode.OFFSET_OUT_OF_RANGE);
   assertEquals(readAll(log).length, 60 - before[removed]);
   const deleted = () => files.list("/data/t-0").filter((entry) => entry.name.endsWith(".deleted")).length;
-  log.deleteOldFiles(START + 99);
+  clock.advance(99);
+  await manager.tick();
   assertEquals(deleted(), removed * 3);
-  log.deleteOldFiles(START + 100);
+  clock.advance(1);
+  await manager.tick();
   assertEquals(deleted(), 0);
 });
 

@@ -346,7 +346,8 @@ Deno.test("left-overs of deletions and compactions are cleared away", async () =
   const compacted = batch(1, { baseOffset: 1, lastOffsetDelta: third - 2 });
   files.remove("/data/t-0/00000000000000000007.log.cleaned");
   files.open("/data/t-0/00000000000000000000.log.swap", true).writeAt(compacted, 0);
-  const { log } = await reopened(files, config);
+  const { log, manager } = await reopened(files, config);
+  await manager.tick();
   assertEquals(log.segmentBaseOffsets, [0, ...bases.slice(2)]);
   assertEquals(readAll(log).slice(0, 2).map((record) => record.offset), [1, third]);
   const names = files.list("/data/t-0").map((entry) => entry.name);

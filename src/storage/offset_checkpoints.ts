@@ -1,0 +1,136 @@
+/**
+ * The three files of a data directory that have an offset for each partition: recovery points, log starts, high
+ * watermarks. Each names all partitions, so it is written as a whole, and only when something in it has moved: most of
+ * the time nothing has, and the disk may sleep.
+ */
+
+import {
+  CorruptCheckpoint,
+  HIGH_WATERMARK_FILE,
+  LOG_START_OFFSET_FILE,
+  type PartitionOffset,
+  readOffsets,
+  RECOVERY_POINT_FILE,
+  writeOffsets,
+} from "./checkpoints.ts";
+import { DataDirectoryError } from "./data_directory.ts";
+import { type Files, IoError } from "./files.ts";
+import type { Log } from "./log.ts";
+
+/** A file: what of a log is in it (null: nothing), and what is lost with one that the operator moves away. */
+interface Checkpoint {
+  readonly file: string;
+  offsetOf(log: Log): number | null;
+  readonly without: string;
+}
+
+export const recoveryPoints: Checkpoint = {
+  file: RECOVERY_POINT_FILE,
+  offsetOf: (log) => log.recoveryPoint,
+  without: "every log is then read from its beginning",
+};
+
+export const logStarts: Checkpoint = {
+  file: LOG_START_OFFSET_FILE,
+  offsetOf: (log) => log.startIsInsideSegment ? log.logStartOffset : null,
+  without: "records that were deleted by DeleteRecords may then be there again",
+};
+
+export const highWatermarks: Checkpoint = {
+  file: HIGH_WATERMARK_FILE,
+  offsetOf: (log) => log.highWatermark,
+  without: "nothing is lost with it",
+};
+
+const all = [recoveryPoints, logStarts, highWatermarks];
+
+export interface CheckpointPlace {
+  readonly files: Files;
+  readonly directory: string;
+  /** Gets one line for people about each thing that went wrong. */
+  onWarning(text: string): void;
+}
+
+export class OffsetCheckpoints {
+  /** What the files hold, by partition directory. */
+  private readonly known: Map<Checkpoint, ReadonlyMap<string, number>>;
+
+  /** Reads them. Throws {@link DataDirectoryError} when one cannot be read at all: that may pass, or be somebody's mistake. */
+  constructor(private readonly place: CheckpointPlace, private readonly logs: ReadonlyMap<string, Log>) {
+    this.known = new Map(all.map((checkpoint) => [
+      checkpoint,
+      readOffsetFile(place, checkpoint.file, checkpoint.without),
+    ]));
+  }
+
+  /** The offsets in the file, by partition directory. */
+  of(checkpoint: Checkpoint): ReadonlyMap<string, number> {
+    return this.known.get(checkpoint)!;
+  }
+
+  /** Writes what has moved since the last time; with `sync` always, and it is on the device then. Throws `IoError`. */
+  write(checkpoint: Checkpoint, sync: boolean): void {
+    if (!sync && !this.hasMoved(checkpoint)) return;
+    const offsets: PartitionOffset[] = [];
+    const byName = new Map<string, number>();
+    for (const [name, log] of this.logs) {
+      const offset = checkpoint.offsetOf(log);
+      if (offset === null) continue;
+      offsets.push({ topic: log.topic, partition: log.partition, offset });
+      byName.set(name, offset);
+    }
+    writeOffsets(this.place.files, `${this.place.directory}/${checkpoint.file}`, offsets, sync);
+    this.known.set(checkpoint, byName);
+  }
+
+  /** {@link write} of all of them, to the device. */
+  writeAll(): void {
+    for (const checkpoint of all) this.write(checkpoint, true);
+  }
+
+  private hasMoved(checkpoint: Checkpoint): boolean {
+    const known = this.of(checkpoint);
+    let count = 0;
+    for (const [name, log] of this.logs) {
+      const offset = checkpoint.offsetOf(log);
+      if (offset === null) continue;
+      if (known.get(name) !== offset) return true;
+      count++;
+    }
+    return count !== known.size;
+  }
+}
+
+/**
+ * Offsets by partition directory. A damaged file holds none, and an offset that cannot be one is left out: both are told.
+ * Throws {@link DataDirectoryError} when the file cannot be read at all; `without` tells what is lost with one that is
+ * moved away.
+ */
+export function readOffsetFile(
+  { files, directory, onWarning }: CheckpointPlace,
+  file: string,
+  without: string,
+): Map<string, number> {
+  const path = `${directory}/${file}`;
+  try {
+    const offsets = readOffsets(files, path);
+    for (const [name, offset] of offsets) {
+      if (offset >= 0) continue;
+      onWarning(`${path}: ${name} has offset ${offset}, which cannot be; going on without it`);
+      offsets.delete(name);
+    }
+    return offsets;
+  } catch (error) {
+    if (error instanceof IoError) {
+      throw new DataDirectoryError(
+        "unusable",
+        `Cannot use data directory ${directory}: ${error.message}. Make ${file} a file that this user may read and ` +
+          `write, or move it away: ${without}`,
+        { cause: error },
+      );
+    }
+    if (!(error instanceof CorruptCheckpoint)) throw error;
+    onWarning(`${error.message}; going on without it`);
+    return new Map();
+  }
+}

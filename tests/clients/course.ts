@@ -22,7 +22,11 @@ import type { Broker } from "./broker.ts";
 import { Load, type Worker } from "./real_load.ts";
 
 const PARTITIONS = [0, 1, 2];
-/** In this time after a start every client has to get on. */
+/**
+ * In this time after a start every client has to get on. librdkafka waits up to 10 s between attempts to connect
+ * (`reconnect.backoff.max.ms`), and longer the shorter ago the last connection was made: a client that is late by that
+ * much after a kill is so with Kafka, too.
+ */
 const RESUME_MS = 45_000;
 const FLUSH_MS = 60_000;
 

@@ -317,6 +317,13 @@ diskTest(
       await deleteTopic(client, name);
     }
     assert(refusals.size > 0, "nothing but records was ever refused");
+
+    // Checkpoints are written now and then, and are tried again.
+    assertEquals(errorName(await writer.write(3, 2000)), "NONE");
+    const ballast = await fillUp(place.disk.outside);
+    await place.broker.saying("Cannot write high watermarks");
+    await Deno.remove(ballast);
+    assertEquals(errorName(await writer.write(3, 2000)), "NONE");
     await client.close();
 
     await place.broker.end("SIGKILL");

@@ -19,6 +19,9 @@ import { BrokerProcess } from "../tests/lib/broker_process.ts";
 import { fuzzedBrokerSettings, type FuzzReport, FuzzRun } from "../tests/hostile/fuzz.ts";
 import { MAX_NEIGHBOUR_MS, MAX_RSS_MIB } from "../tests/hostile/promises.ts";
 
+/** After so long a broker that nobody asks anything has given back what it does not need. */
+const QUIET_MS = 15_000;
+
 Deno.exit(await main(Deno.args));
 
 /** Gives the exit code. */
@@ -56,6 +59,7 @@ async function main(args: string[]): Promise<number> {
       connections: only === null ? number("connections", 32) : 1,
       maxRssBytes: number("max-rss-mib", MAX_RSS_MIB) * 1024 * 1024,
       maxNeighbourMs: MAX_NEIGHBOUR_MS,
+      quietMs: only === null ? QUIET_MS : 0,
       say: (line) => console.log(line),
     });
     const report = await run.run();
@@ -86,7 +90,9 @@ function print(report: FuzzReport): void {
         JSON.stringify(report.ends)
       }`,
       `  kinds      ${JSON.stringify(report.kinds)}`,
-      `  memory     ${mib(report.peakRssBytes)} at most, ${mib(report.lastRssBytes)} at the end`,
+      `  memory     ${mib(report.peakRssBytes)} at most, ${
+        mib(report.lastRssBytes)
+      } when all was quiet again`,
       `  neighbour  ${neighbour.rounds} rounds, p50 ${neighbour.p50Ms.toFixed(2)} ms, ` +
       `p99 ${neighbour.p99Ms.toFixed(2)} ms, at most ${neighbour.maxMs.toFixed(0)} ms`,
       ...slowest.slice(0, 5).map(({ ms, number, kind, sent }) =>

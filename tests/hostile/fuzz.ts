@@ -33,6 +33,8 @@ export interface FuzzOptions {
   readonly connections: number;
   /** The most resident memory that the broker may have. */
   readonly maxRssBytes: number;
+  /** How long the broker is left alone at the end, before its memory is looked at once more; not at all if left out. */
+  readonly quietMs?: number;
   /** The longest that a round of the neighbour's may take. */
   readonly maxNeighbourMs: number;
   /** Told of each finding as it comes, and now and then how far the run is. */
@@ -144,6 +146,7 @@ export class FuzzRun {
     }
     const { roundsMs, failure } = await neighbour.stop();
     await janitor.stop().catch(failed);
+    if (options.quietMs !== undefined) await new Promise((resolve) => setTimeout(resolve, options.quietMs));
     this.watch();
     if (failure !== null) this.find(`the neighbour failed: ${failure}`);
     const sorted = Float64Array.from(roundsMs).sort();

@@ -319,6 +319,25 @@ Deno.test("a frame that is announced as large as a frame may be costs nothing un
   });
 });
 
+Deno.test("clients whose large frames hardly come keep no request of ordinary size waiting", async () => {
+  await withBroker({ "queued.max.request.bytes": `${16 * MIB}` }, async (broker) => {
+    await using good = await TestClient.to(broker);
+    await good.createTopic("good");
+    const begun = new Uint8Array(3 * MIB);
+    new DataView(begun.buffer).setInt32(0, 50 * MIB);
+    const slow = await Promise.all(Array.from({ length: 10 }, () => connect(broker)));
+    // Not all of it is taken: the broker has no memory for more than a few of them.
+    for (const conn of slow) conn.write(begun).catch((error) => assert(isGone(error), String(error)));
+    const before = residentBytes(broker.pid);
+    for (let i = 0; i < 20; i++) {
+      await good.append("good", buildBatch([{ timestamp: 1, key: null, value: new Uint8Array(900_000) }]));
+    }
+    const after = residentBytes(broker.pid);
+    if (before !== null && after !== null) assert(after.peak < before.now + 150 * MIB, "memory is bounded");
+    for (const conn of slow) conn.close();
+  });
+});
+
 Deno.test("max.connections.per.ip and max.connections hold in a broker, for who is too many alone", async () => {
   await withBroker({ "max.connections.per.ip": "3" }, async (broker) => {
     const clients = await Promise.all([1, 2, 3].map(() => TestClient.to(broker)));

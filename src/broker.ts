@@ -38,7 +38,7 @@ import { ipLimits } from "./server/ip_limits.ts";
 import { Server, type ServerOptions } from "./server/server.ts";
 import { DataDirectoryError } from "./storage/data_directory.ts";
 import { IoError } from "./storage/files.ts";
-import { realFiles } from "./storage/files_real.ts";
+import { machineBootId, realFiles } from "./storage/files_real.ts";
 import { defaultLogConfig } from "./storage/log_config.ts";
 import { LogManager } from "./storage/log_manager.ts";
 import { ProducerIdMark } from "./storage/producer_id_mark.ts";
@@ -125,6 +125,7 @@ async function start(
     storedClusterId: () => Cluster.storedClusterId(openedStore = openStore()),
     nodeId,
     clock,
+    bootId: machineBootId(),
     configOf: () => defaultLogConfig,
     maxOpenFiles: descriptors.files,
     onWarning: warn,

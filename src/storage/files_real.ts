@@ -82,6 +82,20 @@ class RealFile implements FileHandle {
   }
 }
 
+/**
+ * A name for the time since the machine started; null where the system has none. Containers on a machine share it, as they
+ * share the page cache, whose end it tells.
+ */
+export function machineBootId(): string | null {
+  try {
+    return fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch (error) {
+    // Not Linux, or nothing of it may be read: then the logs are taken for what a killed process leaves.
+    if (error instanceof Error && "code" in error) return null;
+    throw error;
+  }
+}
+
 /** Windows cannot open a directory, and needs no such sync. */
 const directoriesSync = Deno.build.os !== "windows";
 

@@ -31,6 +31,8 @@ export interface FlusherOptions {
 
 export class LogFlusher {
   private running: Promise<void> | null = null;
+  /** The running one has looked at what there is to flush. */
+  private hasBegun = false;
   private next: Promise<void> | null = null;
   private indexesWanted = false;
   private isNew: boolean;
@@ -42,11 +44,13 @@ export class LogFlusher {
   /** Rejects with `IoError`. */
   flush(): Promise<void> {
     if (this.running === null) {
-      this.running = this.flushOnce().finally(() => {
+      // Not at once: what else is appended in this turn is served by it too.
+      this.running = Promise.resolve().then(() => this.flushOnce()).finally(() => {
         this.running = null;
+        this.hasBegun = false;
       });
-      return this.running;
     }
+    if (!this.hasBegun) return this.running;
     // What the running one fails at, the next one tries again and reports.
     return this.next ??= this.running.then(() => {}, () => {}).then(() => {
       this.next = null;
@@ -62,6 +66,7 @@ export class LogFlusher {
 
   private async flushOnce(): Promise<void> {
     const { segments } = this.o;
+    this.hasBegun = true;
     const done = this.o.begin();
     const indexed = this.indexesWanted;
     this.indexesWanted = false;

@@ -116,10 +116,14 @@ function knownTopics(metadata: CheckedMetadata | null): KnownTopics | null {
     [...metadata.topics].map(([name, { topicId, partitions, configs }]) => [name, {
       topicId,
       partitions: partitions.length,
+      leaderEpochs: partitions.map(({ leaderEpoch }) => leaderEpoch),
       compacted: configs.get("cleanup.policy")?.split(",").includes("compact") ?? false,
     }]),
   );
-  return { clusterId: metadata.clusterId, topics, deletions: metadata.deletions };
+  const nodeIds = new Set(
+    [...metadata.topics.values()].flatMap(({ partitions }) => partitions.flatMap(({ replicas }) => replicas)),
+  );
+  return { clusterId: metadata.clusterId, nodeIds, topics, deletions: metadata.deletions };
 }
 
 function line({ severity, file, position, problem, outcome }: Finding): string {

@@ -5,7 +5,7 @@
 
 import { CannotCheck, type Report, type Severity } from "../base/finding.ts";
 import { checkPartition } from "./check_partition.ts";
-import { lookAtMarker, lookAtMeta, lookAtOffsets } from "./check_small_files.ts";
+import { lookAtMarker, lookAtMeta, lookAtOffsets, type Looked } from "./check_small_files.ts";
 import {
   CLEAN_SHUTDOWN_FILE,
   HIGH_WATERMARK_FILE,
@@ -33,8 +33,16 @@ export interface KnownTopics {
   readonly clusterId: string | null;
   readonly topics: ReadonlyMap<
     string,
-    { readonly topicId: string; readonly partitions: number; readonly compacted: boolean }
+    {
+      readonly topicId: string;
+      readonly partitions: number;
+      /** Of each partition. */
+      readonly leaderEpochs: readonly number[];
+      readonly compacted: boolean;
+    }
   >;
+  /** Brokers that partitions are on; empty when there are none. */
+  readonly nodeIds: ReadonlySet<number>;
   /** Ids of topics that were deleted and whose directories may still be there. */
   readonly deletions: ReadonlySet<string>;
 }
@@ -101,6 +109,7 @@ export function checkDirectory(i: DirectoryCheckInput): DirectoryCheck {
 class DirectoryChecker {
   private readonly entries: DirectoryEntry[];
   private readonly partitions: ReadonlySet<string>;
+  private readonly marker: Looked<boolean>;
   private readonly closed: boolean;
   private readonly compactedByKafka: ReadonlySet<string>;
   private doneBytes = 0;
@@ -115,7 +124,8 @@ class DirectoryChecker {
       return place !== null && place.topic !== METADATA_TOPIC;
     });
     this.partitions = new Set(partitions.map(({ name }) => name));
-    this.closed = this.has(CLEAN_SHUTDOWN_FILE);
+    this.marker = guarded(i.directory, () => lookAtMarker(i.files, `${i.directory}/${CLEAN_SHUTDOWN_FILE}`));
+    this.closed = this.marker.value === true;
     if (!this.has(META_PROPERTIES_FILE) && this.partitions.size === 0 && !i.hasMetadata) {
       throw new CannotCheck(
         `Cannot check ${i.directory}: there is neither ${META_PROPERTIES_FILE} nor a partition in it`,
@@ -136,7 +146,7 @@ class DirectoryChecker {
     let segments = 0;
     let batches = 0;
     for (const name of this.partitions) {
-      const { topic } = parsePartitionDirectory(name)!;
+      const { topic, partition } = parsePartitionDirectory(name)!;
       this.attempt(name, () => {
         const checked = checkPartition({
           files: this.i.files,
@@ -146,6 +156,7 @@ class DirectoryChecker {
           recoveryPoint: recoveryPoints?.get(name),
           logStartOffset: starts?.get(name),
           highWatermark: highWatermarks?.get(name),
+          maxEpoch: this.i.known?.topics.get(topic)?.leaderEpochs[partition] ?? Infinity,
           topicId: this.i.known?.topics.get(topic)?.topicId ?? null,
           compacted: this.isCompacted(topic, name),
           deep: this.i.deep,
@@ -228,6 +239,16 @@ class DirectoryChecker {
           : "makes it anew, with a new cluster id";
         this.tell("damage", META_PROPERTIES_FILE, null, "it is missing", outcome);
       }
+      if (meta !== null && known !== null && known.nodeIds.size > 0 && !known.nodeIds.has(meta.nodeId)) {
+        const text = `the node is ${meta.nodeId}, the partitions are on ${[...known.nodeIds].join(", ")}`;
+        this.tell(
+          "damage",
+          META_PROPERTIES_FILE,
+          null,
+          text,
+          "does not start unless its node.id is that one",
+        );
+      }
       if (meta !== null && known?.clusterId && known.clusterId !== meta.clusterId) {
         const text = `the cluster id is ${meta.clusterId}, the metadata belongs to ${known.clusterId}`;
         this.tell(
@@ -242,12 +263,15 @@ class DirectoryChecker {
   }
 
   private checkMarker(): void {
-    if (!this.closed) return;
-    this.attempt(CLEAN_SHUTDOWN_FILE, () => {
-      const problem = lookAtMarker(this.i.files, `${this.i.directory}/${CLEAN_SHUTDOWN_FILE}`);
-      if (problem === null) return;
-      this.tell("damage", CLEAN_SHUTDOWN_FILE, 0, problem, "reads the logs as after a crash");
-    });
+    const { problem } = this.marker;
+    if (problem === null) return;
+    this.tell(
+      "damage",
+      CLEAN_SHUTDOWN_FILE,
+      0,
+      problem,
+      "does not believe it, and reads the logs as after a crash",
+    );
   }
 
   /** The offsets in a checkpoint; null when there is none that can be read. */

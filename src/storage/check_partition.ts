@@ -23,6 +23,7 @@ import {
   SNAPSHOT_SUFFIX,
   STRAY_SUFFIX,
   SWAP_SUFFIX,
+  SYNC_FAILED_FILE,
   TRANSACTION_INDEX_SUFFIX,
 } from "./names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
@@ -40,6 +41,8 @@ export interface PartitionCheckInput {
   readonly highWatermark: number | undefined;
   /** What the metadata says; null when it does not know the topic, or is not there. */
   readonly topicId: string | null;
+  /** The leader epoch in the metadata; Infinity when not known. */
+  readonly maxEpoch: number;
   /** Whether a compactor may have worked here. */
   readonly compacted: boolean;
   readonly deep: boolean;
@@ -141,6 +144,8 @@ class PartitionChecker {
       } else if (name.endsWith(SWAP_SUFFIX)) {
         const outcome = "puts it in the place of what it covers, unless it is incomplete";
         this.tell("note", name, null, "a compaction was cut short", outcome);
+      } else if (name === SYNC_FAILED_FILE) {
+        this.tell("note", name, null, "a sync of the log failed", "brings the log to the device anew");
       } else if (name.endsWith(STRAY_SUFFIX)) {
         this.tell("note", name, null, "it was set aside earlier", "leaves it alone");
       }
@@ -168,7 +173,7 @@ class PartitionChecker {
 
   private scanSegments(epochs: EpochEntry[]): void {
     const { closed, recoveryPoint = 0, logStartOffset = 0 } = this.i;
-    const check = new EpochCheck(epochs, logStartOffset, closed ? Infinity : recoveryPoint);
+    const check = new EpochCheck(epochs, logStartOffset, closed ? Infinity : recoveryPoint, this.i.maxEpoch);
     let before: number | null = null;
     for (const [index, segment] of this.segments.entries()) {
       if (before !== null) this.checkSeam(index, before);
@@ -228,6 +233,7 @@ class PartitionChecker {
         offsets?.batch(batch.position, batch.baseOffset, batch.lastOffset);
         times?.batch(batch.baseOffset, batch.lastOffset, batch.maxTimestamp);
         this.checkEpoch(epochs, name, batch);
+        this.checkRecoveryPoint(name, batch);
       },
       onStretch: (stretch) => {
         this.note(index, stretch);
@@ -300,6 +306,14 @@ class PartitionChecker {
     this.tell("damage", name, batch.position, problem, outcome);
   }
 
+  private checkRecoveryPoint(name: string, { position, baseOffset, lastOffset }: SeenBatch): void {
+    const { recoveryPoint = 0, closed } = this.i;
+    if (closed || recoveryPoint <= baseOffset || recoveryPoint > lastOffset) return;
+    const text =
+      `the recovery point ${recoveryPoint} lies inside of the batch from ${baseOffset} to ${lastOffset}`;
+    this.tell("damage", name, position, text, "reads the log from that batch on");
+  }
+
   private checkTransactions(segment: Segment): void {
     const { files, path, closed } = this.i;
     const name = offsetName(segment.baseOffset, TRANSACTION_INDEX_SUFFIX);
@@ -345,9 +359,9 @@ class PartitionChecker {
     const { closed, recoveryPoint = 0, highWatermark = 0 } = this.i;
     const { kind, segment, position, offset } = stretch;
     if (kind === "records") return this.outcomeLater(stretch);
-    if (kind === "gap") return { severity: "damage", outcome: "goes on after the gap" };
+    if (kind === "gap" && position === 0) return this.outcomeLater(stretch);
     const { lastIntact } = this;
-    const intactBehind = kind === "offset" || lastIntact.segment > segment ||
+    const intactBehind = kind === "offset" || kind === "gap" || lastIntact.segment > segment ||
       (lastIntact.segment === segment && lastIntact.position > position);
     if (intactBehind) {
       const outcome =
@@ -364,12 +378,15 @@ class PartitionChecker {
     return { severity: "note", outcome: "cuts the end off here: an append that was not finished" };
   }
 
-  private outcomeLater({ kind }: Stretch): { severity: Severity; outcome: string } {
+  private outcomeLater({ kind, position }: Stretch): { severity: Severity; outcome: string } {
+    if (kind === "gap" && position === 0) {
+      return { severity: "damage", outcome: "tells of it, and goes on behind the gap" };
+    }
     const outcomes: Record<Stretch["kind"], string> = {
       framing: "answers reads that come here with KAFKA_STORAGE_ERROR",
       content: "gives the batch as it is, and consumers refuse it by its checksum",
       offset: "answers reads that come here with KAFKA_STORAGE_ERROR",
-      gap: "goes on after the gap",
+      gap: "answers reads that come here with KAFKA_STORAGE_ERROR",
       records: "gives the batch as it is, and consumers cannot read it",
     };
     return { severity: "damage", outcome: outcomes[kind] };
@@ -446,7 +463,7 @@ class PartitionChecker {
       const offset = offsetOfName(name, SNAPSHOT_SUFFIX);
       if (offset === null) continue;
       latest = Math.max(latest, offset);
-      const found = lookAtSnapshot(files, `${path}/${name}`);
+      const found = lookAtSnapshot(files, `${path}/${name}`, offset);
       const torn = !closed && offset >= recoveryPoint;
       if (found !== null) {
         const outcome = "removes it, and reads the producers from an older one or from the batches";

@@ -1,10 +1,12 @@
 /** What is wrong with the small files of a data directory and of a partition, each looked at for itself. */
 
+import { isUuidText } from "../codec/uuid.ts";
 import { readInt16, readInt64 } from "../codec/big_endian.ts";
 import {
   CorruptCheckpoint,
   type EpochEntry,
   type MetaProperties,
+  readCleanShutdown,
   readEpochs,
   readMetaProperties,
   readOffsets,
@@ -77,33 +79,33 @@ export function lookAtMeta(files: Files, path: string): Looked<MetaProperties> {
   const found = looked(path, () => readMetaProperties(files, path));
   if (found.value === null) return found;
   const text = readText(files, path)!;
+  if (!text.endsWith("\n")) return { ...found, problem: "its last line is cut short", position: text.length };
   let position = 0;
   for (const line of text.split("\n")) {
     const separator = line.indexOf("=");
     const [key, value] = [line.slice(0, separator), line.slice(separator + 1)];
     const known = line === "" || line.startsWith("#") || META_KEYS.includes(key);
-    const whole = key !== "version" || value === "0" || value === "1";
+    const whole = key === "version"
+      ? value === "0" || value === "1"
+      : key !== "directory.id" || isUuidText(value.trim());
     if (!known || !whole) return { ...found, problem: `it has the line ${JSON.stringify(line)}`, position };
     position += new TextEncoder().encode(line).length + 1;
   }
   return found;
 }
 
-/** The marker of an orderly stop, whose file is there. Older Kafka leaves it empty. */
-export function lookAtMarker(files: Files, path: string): string | null {
-  const text = readText(files, path) ?? "";
-  if (text === "") return null;
-  try {
-    const { version } = JSON.parse(text);
-    return version === 0 ? null : `version is ${JSON.stringify(version)}, expected 0`;
-  } catch (error) {
-    return `it cannot be read: ${(error as Error).message}`;
-  }
+/** The marker of an orderly stop. */
+export function lookAtMarker(files: Files, path: string): Looked<boolean> {
+  return looked(path, () => readCleanShutdown(files, path));
 }
 
 /** A producer snapshot, whose file is there. */
-export function lookAtSnapshot(files: Files, path: string): { position: number; problem: string } | null {
-  return snapshotProblem(readFile(files, path) ?? new Uint8Array(0));
+export function lookAtSnapshot(
+  files: Files,
+  path: string,
+  offset: number,
+): { position: number; problem: string } | null {
+  return snapshotProblem(readFile(files, path) ?? new Uint8Array(0), offset);
 }
 
 const ABORTED_BYTES = 34;

@@ -150,6 +150,23 @@ export function writeMetaProperties(files: Files, path: string, meta: MetaProper
   replaceFile(files, path, lines.join("\n") + "\n", true);
 }
 
+/**
+ * Whether the marker of an orderly stop is there. Throws {@link CorruptCheckpoint} when it is not what anybody writes; older
+ * Kafka leaves it empty.
+ */
+export function readCleanShutdown(files: Files, path: string): boolean {
+  const text = readText(files, path);
+  if (text === null || text === "") return text !== null;
+  let version: unknown;
+  try {
+    ({ version } = JSON.parse(text));
+  } catch (error) {
+    throw corrupt(path, (error as Error).message);
+  }
+  if (version !== 0) throw corrupt(path, `version is ${JSON.stringify(version)}, expected 0`);
+  return true;
+}
+
 /** Marks that everything was flushed and closed, so that the next start need not look into the logs. */
 export function writeCleanShutdown(files: Files, path: string, brokerEpoch: number): void {
   replaceFile(files, path, JSON.stringify({ version: 0, brokerEpoch }), true);

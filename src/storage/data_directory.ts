@@ -9,6 +9,7 @@ import {
   LOCK_FILE,
   META_PROPERTIES_FILE,
   type MetaProperties,
+  readCleanShutdown,
   readMetaProperties,
   writeMetaProperties,
 } from "./checkpoints.ts";
@@ -30,6 +31,8 @@ export interface Claim {
   meta: MetaProperties;
   /** The marker was there. It is gone now: what happens from here on may end uncleanly. */
   closedCleanly: boolean;
+  /** What is wrong with the marker, which then says nothing; null when nothing is. */
+  problem: string | null;
   unlock: Unlock;
 }
 
@@ -61,17 +64,30 @@ export async function claimDirectory(files: Files, directory: string, claimant: 
     const meta = found ?? { clusterId: clusterId ?? stored ?? newId(), nodeId, directoryId: newId() };
     if (stored !== null && stored !== meta.clusterId) throw foreignStore(directory, meta.clusterId, stored);
     if (found === null) writeMetaProperties(files, path, meta);
-    const marker = `${directory}/${CLEAN_SHUTDOWN_FILE}`;
-    const closedCleanly = files.stat(marker) !== null;
-    if (closedCleanly) files.remove(marker);
+    const { closedCleanly, problem } = takeMarker(files, directory);
     // Whoever made the directory may have died before.
-    else syncName(files, directory);
+    if (!closedCleanly) syncName(files, directory);
     files.syncDirectoryNow(directory);
-    return { meta, closedCleanly, unlock };
+    return { meta, closedCleanly, problem, unlock };
   } catch (error) {
     unlock();
     throw unusable(directory, error);
   }
+}
+
+/** Whether the marker of an orderly stop is there. It is gone afterwards. */
+function takeMarker(files: Files, directory: string): { closedCleanly: boolean; problem: string | null } {
+  const marker = `${directory}/${CLEAN_SHUTDOWN_FILE}`;
+  let closedCleanly = false;
+  let problem: string | null = null;
+  try {
+    closedCleanly = readCleanShutdown(files, marker);
+  } catch (error) {
+    if (!(error instanceof CorruptCheckpoint)) throw error;
+    problem = `${error.message}; reading the logs as after a crash`;
+  }
+  if (closedCleanly || problem !== null) files.remove(marker);
+  return { closedCleanly, problem };
 }
 
 /** What to tell the operator of a directory in which something cannot be read or written; other errors come back as they are. */

@@ -28,16 +28,23 @@ export function startFor(segment: Segment, offset: number, rebuild: Rebuild): nu
 export function offsetBefore(segment: Segment, timestamp: number, rebuild: Rebuild): number {
   const entry = segment.times.floor(timestamp);
   if (entry === null) return segment.baseOffset;
-  const from = startFor(segment, entry.offset, rebuild);
-  let isRight = false;
-  walk(segment, from, (peek) => {
-    if (lastOffsetAt(peek, 0) < entry.offset) return true;
-    isRight = maxTimestampAt(peek, 0) === entry.timestamp;
-    return false;
-  });
-  if (isRight) return entry.offset;
+  const holder = batchHolding(segment, startFor(segment, entry.offset, rebuild), entry.offset);
+  if (holder !== null && maxTimestampAt(holder, 0) === entry.timestamp) return entry.offset;
   rebuild(segment);
   return segment.times.floor(timestamp)?.offset ?? segment.baseOffset;
+}
+
+/**
+ * The header of the first batch from `position` on that ends at `offset` or after it; null when there is none before the
+ * segment's end, or before damage. Throws `IoError`.
+ */
+export function batchHolding(segment: Segment, position: number, offset: number): Uint8Array | null {
+  let holder: Uint8Array | null = null;
+  walk(segment, position, (peek) => {
+    if (lastOffsetAt(peek, 0) >= offset) holder = peek.slice();
+    return holder === null;
+  });
+  return holder;
 }
 
 /** Batches that are looked at behind the last entry; their number is bounded where timestamps do not rise. */
@@ -54,7 +61,7 @@ export function endsFit(segment: Segment): boolean {
   const { lastOffset, lastTimestamp } = segment.times;
   const from = segment.positionBefore(lastOffset);
   if (!beginsBy(segment, from, lastOffset)) return false;
-  let fits = true;
+  let fits = lastTimestamp < 0;
   let looked = 0;
   walk(segment, from, (peek) => {
     const timestamp = maxTimestampAt(peek, 0);

@@ -82,3 +82,36 @@ export class LeaderEpochs {
     return true;
   }
 }
+
+/**
+ * Takes the epochs of batches in as they come. No checksum covers a batch's epoch: one that the batch after it falls back
+ * from was never there.
+ */
+export class RisingEpochs {
+  private held: EpochEntry | null = null;
+
+  constructor(
+    readonly epochs: LeaderEpochs,
+    /** Is told of an epoch that was not believed. */
+    private readonly onOdd: (odd: EpochEntry) => void = () => {},
+  ) {}
+
+  /** The epoch of the next batch, -1 for none, and the batch's first offset. */
+  note(epoch: number, startOffset: number): void {
+    const { held } = this;
+    if (held !== null) {
+      if (epoch >= held.epoch) this.finish();
+      else if (epoch >= 0) {
+        this.held = null;
+        this.onOdd(held);
+      }
+    }
+    if (this.held === null && epoch > this.epochs.latest) this.held = { epoch, startOffset };
+  }
+
+  /** After the last batch. */
+  finish(): void {
+    if (this.held !== null) this.epochs.assign(this.held.epoch, this.held.startOffset);
+    this.held = null;
+  }
+}

@@ -45,6 +45,7 @@ export function truncateTo(log: LogState, offset: number): number {
 
 /** Moves the log's start to `offset`, forward only. OFFSET_OUT_OF_RANGE past the end. */
 export function deleteRecordsBefore(log: LogState, offset: number): number {
+  if (!isReady(log)) return ErrorCode.KAFKA_STORAGE_ERROR;
   if (offset > log.endOffset) return ErrorCode.OFFSET_OUT_OF_RANGE;
   if (offset > log.startOffset) moveStart(log, offset);
   return ErrorCode.NONE;
@@ -52,8 +53,7 @@ export function deleteRecordsBefore(log: LogState, offset: number): number {
 
 function moveStart(log: LogState, offset: number): void {
   log.startOffset = offset;
-  // Of a log not opened yet, the epochs are cut when they are read.
-  if (log.unopened === null) log.epochFile.changed(log.epochFile.epochs.truncateFromStart(offset));
+  log.epochFile.changed(log.epochFile.epochs.truncateFromStart(offset));
 }
 
 /** Removes the segments that are over, as far as they lie below `highWatermark`. Gives their number. */

@@ -117,7 +117,8 @@ export class LogManager {
    */
   static async open(o: LogManagerOptions): Promise<LogManager> {
     const { files, directory } = o;
-    const { meta, closedCleanly, unlock } = await claimDirectory(files, directory, o);
+    const { meta, closedCleanly, problem, unlock } = await claimDirectory(files, directory, o);
+    if (problem !== null) o.onWarning(problem);
     try {
       const pool = new HandlePool(files, o.maxOpenFiles ?? DEFAULT_MAX_OPEN_FILES);
       const manager = new LogManager(o, pool, meta, unlock);

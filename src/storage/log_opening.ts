@@ -3,15 +3,13 @@
  * that is a look at the last few batches; after any other, everything from the recovery point on is checked.
  */
 
-import { baseOffsetAt, leaderEpochAt, PEEK_BYTES, scanBatches } from "./batch_scan.ts";
-import { CorruptCheckpoint, type EpochEntry, readEpochs } from "./checkpoints.ts";
-import { LeaderEpochs } from "./leader_epochs.ts";
+import type { EpochEntry } from "./checkpoints.ts";
+import type { LeaderEpochs } from "./leader_epochs.ts";
 import type { LogConfig } from "./log_config.ts";
 import type { LogSegments } from "./log_segments.ts";
-import { LEADER_EPOCH_FILE } from "./names.ts";
+import { agreedStart, loadEpochs, tellOfEarlierEpochs } from "./opening_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { endOfClosedLog, producersAt, recover, type Recovery } from "./recovery.ts";
-import type { Segment } from "./segment.ts";
 
 export interface OpeningInput {
   name: string;
@@ -22,6 +20,8 @@ export interface OpeningInput {
   now: number;
   /** The machine stopped since the log was last written to. */
   machineStopped: boolean;
+  /** No offset may be missing: no compactor has been here. */
+  dense: boolean;
   onWarning(text: string): void;
 }
 
@@ -42,8 +42,9 @@ export interface OpenedLog {
  * and a warning, when it does not end there: then it has to be checked. Throws `IoError`.
  */
 export function openClosedLog(i: OpeningInput, expected: number | null): OpenedLog | null {
-  const { segments, startOffset } = i;
-  removeEmpty(segments);
+  const { segments } = i;
+  let { startOffset } = i;
+  removeEmpty(i);
   let end: number | null = startOffset;
   if (segments.active !== undefined) {
     segments.openIndexes(segments.active, i.config.indexIntervalBytes);
@@ -60,9 +61,15 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
     return null;
   }
   const { epochs, changed } = loadEpochs(i, Infinity);
+  if (!changed) startOffset = agreedStart(i, epochs, startOffset);
   const epochsChanged = epochs.truncateFromStart(startOffset) || changed;
-  // Without any snapshot nothing is known of producers: whoever closes a log writes one.
-  const producers = segments.snapshots.latest === null ? new ProducerState() : producersOf(i, end);
+  if (end > startOffset && segments.snapshots.latest === null) {
+    // Whoever closes a log writes one.
+    i.onWarning(
+      `${i.name}: there is no producer snapshot in ${segments.place.path}; reading the producers from the batches`,
+    );
+  }
+  const producers = producersOf(i, end);
   return { endOffset: end, startOffset, flushedOffset: end, epochs, epochsChanged, producers };
 }
 
@@ -72,11 +79,12 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
  */
 export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { segments } = i;
-  removeEmpty(segments);
+  removeEmpty(i);
   // The process before may have died before it brought the names to the device.
   segments.directoryUnsynced = true;
   // Recovery finds those of what it checks.
   const { epochs, changed } = loadEpochs(i, i.recoveryPoint);
+  tellOfEarlierEpochs(i, epochs, i.startOffset);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
     const startOffset = Math.min(Math.max(i.startOffset, segments.list[0]?.baseOffset ?? 0), endOffset);
@@ -98,7 +106,7 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   }
   reportLosses(i, recovery);
   for (let left = emptyAtEnd; left > 0; left--) segments.removeLast();
-  removeEmpty(segments);
+  removeEmpty(i);
   // Whatever reaches past the recovery point may be in memory only.
   const flushedOffset = Math.min(i.recoveryPoint, nextOffset);
   for (const segment of segments.list.slice(segments.indexFor(flushedOffset))) {
@@ -110,8 +118,11 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
 }
 
 /** Segments but the last whose content did not reach the device, if there was any. Before the first record they are no part of the log. */
-function removeEmpty(segments: LogSegments): void {
+function removeEmpty({ name, segments, recoveryPoint, onWarning }: OpeningInput): void {
   for (const empty of segments.list.slice(0, -1).filter(({ size }) => size === 0)) {
+    if (empty.baseOffset < recoveryPoint) {
+      onWarning(`${name}: ${empty.log.path} is empty, although its records were on the disk: they are lost`);
+    }
     segments.removeEmpty(empty);
   }
 }
@@ -120,8 +131,8 @@ function removeEmpty(segments: LogSegments): void {
 function recoverWithoutStrays(i: OpeningInput, epochs: LeaderEpochs): Recovery {
   const { onWarning, segments } = i;
   for (;;) {
-    const { machineStopped, recoveryPoint } = i;
-    const recovery = recover({ ...recoveryParts(i), recoveryPoint, epochs, machineStopped, onWarning });
+    const { machineStopped, recoveryPoint, dense } = i;
+    const recovery = recover({ ...recoveryParts(i), recoveryPoint, epochs, machineStopped, dense });
     if (recovery.stray === null) return recovery;
     const { path } = recovery.stray.log;
     const kept = segments.setAside(recovery.stray);
@@ -142,9 +153,15 @@ export function producersOf(i: OpeningInput, offset: number): ProducerState {
   return producersAt(recoveryParts(i), offset).producers;
 }
 
-function recoveryParts({ segments, now, config }: OpeningInput) {
+function recoveryParts({ name, segments, now, config, onWarning }: OpeningInput) {
   const { list, snapshots } = segments;
-  return { segments: list, snapshots, now, indexIntervalBytes: config.indexIntervalBytes };
+  return {
+    segments: list,
+    snapshots,
+    now,
+    indexIntervalBytes: config.indexIntervalBytes,
+    onWarning: (text: string) => onWarning(`${name}: ${text}`),
+  };
 }
 
 function reportLosses(i: OpeningInput, { cuts, gaps }: Recovery): void {
@@ -162,48 +179,4 @@ function reportLosses(i: OpeningInput, { cuts, gaps }: Recovery): void {
       `${i.name}: the records from offset ${from} to ${to - 1} are missing: they never reached the disk`,
     );
   }
-}
-
-/** `upTo` is how far the batches can be believed, should the file not tell. */
-function loadEpochs(i: OpeningInput, upTo: number): { epochs: LeaderEpochs; changed: boolean } {
-  const { segments } = i;
-  try {
-    const path = segments.pathOf(LEADER_EPOCH_FILE);
-    const entries = segments.hadEpochs ? readEpochs(segments.files, path) : [];
-    // A file that is replaced as the power fails may be there without what was written into it.
-    if (entries.length > 0 || segments.list.every(({ size }) => size === 0)) {
-      return { epochs: new LeaderEpochs(entries), changed: false };
-    }
-  } catch (error) {
-    if (!(error instanceof CorruptCheckpoint)) throw error;
-    i.onWarning(`${i.name}: ${error.message}; reading the epochs from the batches`);
-  }
-  const epochs = epochsInBatches(segments.list.filter(({ baseOffset }) => baseOffset < upTo), upTo);
-  return { epochs, changed: epochs.all.length > 0 };
-}
-
-/** Epochs only rise: where the next segment begins with the same one as this, there is no need to look between. */
-function epochsInBatches(list: readonly Segment[], upTo: number): LeaderEpochs {
-  const epochs = new LeaderEpochs();
-  const note = (bytes: Uint8Array, at: number) => {
-    const epoch = leaderEpochAt(bytes, at);
-    if (epoch > epochs.latest) epochs.assign(epoch, baseOffsetAt(bytes, at));
-    return epoch;
-  };
-  const filled = list.filter(({ size }) => size >= PEEK_BYTES);
-  const peeks = filled.map((segment) => {
-    const peek = new Uint8Array(PEEK_BYTES);
-    segment.log.get().readAt(peek, 0);
-    return peek;
-  });
-  for (const [index, segment] of filled.entries()) {
-    const first = note(peeks[index], 0);
-    if (index + 1 < filled.length && leaderEpochAt(peeks[index + 1], 0) === first) continue;
-    scanBatches(segment.log, 0, segment.size, (bytes, at) => {
-      if (baseOffsetAt(bytes, at) >= upTo) return false;
-      note(bytes, at);
-      return true;
-    });
-  }
-  return epochs;
 }

@@ -58,6 +58,7 @@ export function openingInput(log: LogState): OpeningInput {
     config: log.config,
     now: log.clock.monotonic(),
     machineStopped: log.machineStopped,
+    dense: log.isDense,
     onWarning: log.onWarning,
   };
 }

@@ -66,8 +66,14 @@ function writeEntry(
   writeInt64(bytes, at + 38, entry.currentTxnFirstOffset);
 }
 
-/** Why the bytes are no snapshot, or a damaged one, and where in them that shows; null for a good one. */
-export function snapshotProblem(bytes: Uint8Array): { position: number; problem: string } | null {
+/**
+ * Why the bytes are no snapshot, or a damaged one, and where in them that shows; null for a good one. One of `offset` must
+ * not know of batches from there on.
+ */
+export function snapshotProblem(
+  bytes: Uint8Array,
+  offset = Infinity,
+): { position: number; problem: string } | null {
   if (bytes.length < HEADER_BYTES) {
     return { position: bytes.length, problem: `it has ${bytes.length} bytes, less than its header` };
   }
@@ -79,7 +85,13 @@ export function snapshotProblem(bytes: Uint8Array): { position: number; problem:
   }
   const claimed = readUint32(bytes, CRC_AT);
   const crc = crc32c(bytes, COUNT_AT, bytes.length);
-  return crc === claimed ? null : { position: CRC_AT, problem: `CRC is ${claimed}, computed ${crc}` };
+  if (crc !== claimed) return { position: CRC_AT, problem: `CRC is ${claimed}, computed ${crc}` };
+  for (let at = HEADER_BYTES; at < bytes.length; at += ENTRY_BYTES) {
+    const lastOffset = readInt64(bytes, at + 14);
+    if (lastOffset < offset) continue;
+    return { position: at + 14, problem: `it knows of offset ${lastOffset}, but is of offset ${offset}` };
+  }
+  return null;
 }
 
 /** Null when the bytes are no snapshot, or a damaged one: an older snapshot or the log itself has to serve. */

@@ -10,6 +10,7 @@
 
 import { MAGIC_AT } from "../codec/batch_format.ts";
 import { BatchView } from "../codec/batch.ts";
+import { readBigInt64, writeInt64 } from "../codec/big_endian.ts";
 import {
   baseOffsetAt,
   isIntact,
@@ -21,8 +22,9 @@ import {
   sizeAt,
 } from "./batch_scan.ts";
 import { IoError } from "./files.ts";
+import { endsFit, startFor } from "./index_lookup.ts";
 import { IntactSearch } from "./intact_search.ts";
-import type { LeaderEpochs } from "./leader_epochs.ts";
+import { type LeaderEpochs, RisingEpochs } from "./leader_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { floorSegment, type Segment } from "./segment.ts";
 import type { Snapshots } from "./snapshots.ts";
@@ -39,6 +41,8 @@ export interface RecoveryInput {
   now: number;
   /** The machine stopped since the log was last written to. */
   machineStopped: boolean;
+  /** No offset may be missing inside of a segment: no compactor has been here. */
+  dense: boolean;
   onWarning(text: string): void;
 }
 
@@ -73,7 +77,13 @@ export function recover(i: RecoveryInput): Recovery {
   let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
   const gaps: [number, number][] = [];
   const cuts: Recovery["cuts"] = [];
+  const rising = new RisingEpochs(i.epochs, ({ epoch, startOffset }) => {
+    i.onWarning(
+      `the batch at offset ${startOffset} has leader epoch ${epoch}, which cannot be: the next one has less`,
+    );
+  });
   const outcome = (o: Partial<Recovery>): Recovery => {
+    rising.finish();
     return { nextOffset, producers, cuts, emptyAtEnd: 0, gaps, damage: null, stray: null, ...o };
   };
 
@@ -92,15 +102,18 @@ export function recover(i: RecoveryInput): Recovery {
       ? [nextOffset, segment.baseOffset]
       : null;
     if (gap !== null) nextOffset = segment.baseOffset;
+    // Where it begins inside of the segment, the first batch tells by itself what comes before it.
+    let isKnown = begin === 0;
     const end = scanBatches(segment.log, begin, segment.size, (bytes, at, size, position) => {
       const baseOffset = baseOffsetAt(bytes, at);
       const lastOffset = lastOffsetAt(bytes, at);
       const inOrder = baseOffset >= nextOffset && lastOffset >= baseOffset && segment.canHold(lastOffset);
-      if (!inOrder || !isIntact(bytes, at, size)) return false;
+      const inPlace = baseOffset === nextOffset || !isKnown || !i.dense || bytes[at + MAGIC_AT] !== 2;
+      if (!inOrder || !inPlace || !isIntact(bytes, at, size)) return false;
+      isKnown = true;
       const intervalBytes = lastOffset < i.recoveryPoint ? Infinity : i.indexIntervalBytes;
       segment.index(position, size, lastOffset, maxTimestampAt(bytes, at), intervalBytes);
-      const epoch = leaderEpochAt(bytes, at);
-      if (epoch > i.epochs.latest) i.epochs.assign(epoch, baseOffset);
+      rising.note(leaderEpochAt(bytes, at), baseOffset);
       if (lastOffset >= producersUpTo) {
         noteProducer(producers, bytes, at, i.now);
         producersUpTo = lastOffset + 1;
@@ -112,7 +125,7 @@ export function recover(i: RecoveryInput): Recovery {
       const laterSegments = i.segments.slice(index + 1);
       const found = i.machineStopped || cuts.length > 0
         ? null
-        : reasonNotToCut([segment, ...laterSegments], end);
+        : misplaced(segment, end, nextOffset) ?? reasonNotToCut([segment, ...laterSegments], end);
       if (found !== null) {
         return outcome({ damage: { path: segment.log.path, position: end, reason: found } });
       }
@@ -130,6 +143,24 @@ export function recover(i: RecoveryInput): Recovery {
   // An end that no record leads up to would have readers wait for it for ever.
   const last = i.segments.findLastIndex(({ size, baseOffset }) => size > 0 || baseOffset <= nextOffset);
   return outcome({ emptyAtEnd: i.segments.length - 1 - last });
+}
+
+/**
+ * Why the batch at `position`, behind which nothing may follow, must not be cut off although its offset cannot be: it is
+ * intact, and a single bit of its offset, which no checksum covers, makes the difference. Null when that is not so.
+ */
+function misplaced(segment: Segment, position: number, expected: number): string | null {
+  const peek = new Uint8Array(PEEK_BYTES);
+  const held = segment.log.get().readAt(peek, position);
+  const size = held < PEEK_BYTES ? 0 : sizeAt(peek, 0);
+  if (size === 0 || size > segment.size - position || peek[MAGIC_AT] !== 2) return null;
+  const wrong = BigInt.asUintN(64, readBigInt64(peek, 0) ^ BigInt(expected));
+  if (wrong === 0n || (wrong & (wrong - 1n)) !== 0n) return null;
+  const batch = new Uint8Array(size);
+  segment.log.get().readAt(batch, position);
+  writeInt64(batch, 0, expected);
+  if (!isIntact(batch, 0, size)) return null;
+  return `the batch there is intact but for a bit of its offset, which is ${baseOffsetAt(peek, 0)}`;
 }
 
 /**
@@ -158,8 +189,14 @@ export function endOfClosedLog(segment: Segment): number | null {
 
 /** Where a segment ends that lies before what is checked; 0, which says nothing, when it is damaged. */
 function endOfSegment(i: RecoveryInput, segment: Segment): number {
-  if (!segment.openIndexes()) segment.rebuildIndexes(i.indexIntervalBytes);
+  openIndexes(segment, i.indexIntervalBytes);
   return endOfClosedLog(segment) ?? 0;
+}
+
+/** Opens the indexes, making them anew where they do not fit the batches. Throws `IoError`. */
+function openIndexes(segment: Segment, indexIntervalBytes: number): void {
+  if (segment.offsets.isOpen && segment.times.isOpen) return;
+  if (!segment.openIndexes() || !endsFit(segment)) segment.rebuildIndexes(indexIntervalBytes);
 }
 
 /**
@@ -167,21 +204,29 @@ function endOfSegment(i: RecoveryInput, segment: Segment): number {
  * after the last batch that went in. Throws `IoError`.
  */
 export function producersAt(
-  i: { segments: Segment[]; snapshots: Snapshots; now: number; indexIntervalBytes: number },
+  i: {
+    segments: Segment[];
+    snapshots: Snapshots;
+    now: number;
+    indexIntervalBytes: number;
+    onWarning(text: string): void;
+  },
   offset: number,
 ): { producers: ProducerState; upTo: number } {
-  const snapshot = i.snapshots.load(offset, i.now);
+  const snapshot = i.snapshots.load(offset, i.now, i.onWarning);
   const producers = snapshot?.state ?? new ProducerState();
   let upTo = snapshot?.offset ?? 0;
   if (i.segments.length === 0) return { producers, upTo };
   for (let index = floorSegment(i.segments, upTo); index < i.segments.length && upTo < offset; index++) {
     const segment = i.segments[index];
     if (segment.baseOffset >= offset) break;
-    if (!segment.openIndexes()) segment.rebuildIndexes(i.indexIntervalBytes);
-    scanBatches(segment.log, segment.positionBefore(upTo), segment.size, (bytes, at) => {
+    openIndexes(segment, i.indexIntervalBytes);
+    const from = startFor(segment, upTo, () => segment.rebuildIndexes(i.indexIntervalBytes));
+    scanBatches(segment.log, from, segment.size, (bytes, at, size) => {
       if (baseOffsetAt(bytes, at) >= offset) return false;
       if (lastOffsetAt(bytes, at) < upTo) return true;
-      noteProducer(producers, bytes, at, i.now);
+      // What is damaged says nothing of its producer.
+      if (isIntact(bytes, at, size)) noteProducer(producers, bytes, at, i.now);
       upTo = lastOffsetAt(bytes, at) + 1;
       return true;
     });

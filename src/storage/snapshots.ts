@@ -6,7 +6,7 @@
 import { type Files, readFile, replaceFile, syncFile } from "./files.ts";
 import type { Place } from "./handles.ts";
 import { offsetName, SNAPSHOT_SUFFIX } from "./names.ts";
-import { readProducerSnapshot, writeProducerSnapshot } from "./producer_snapshot.ts";
+import { readProducerSnapshot, snapshotProblem, writeProducerSnapshot } from "./producer_snapshot.ts";
 import type { ProducerState } from "./producer_state.ts";
 
 export class Snapshots {
@@ -24,14 +24,26 @@ export class Snapshots {
     return this.offsets.length === 0 ? null : this.offsets[this.offsets.length - 1];
   }
 
-  /** The latest readable snapshot at or below `offset`. Damaged ones are removed. Throws `IoError`. */
-  load(offset: number, now: number): { offset: number; state: ProducerState } | null {
+  /** The latest readable snapshot at or below `offset`. Damaged ones are removed, and told of. Throws `IoError`. */
+  load(
+    offset: number,
+    now: number,
+    onWarning: (text: string) => void,
+  ): { offset: number; state: ProducerState } | null {
     for (let i = this.offsets.length - 1; i >= 0; i--) {
       const at = this.offsets[i];
       if (at > offset) continue;
       const bytes = readFile(this.files, this.path(at));
-      const state = bytes === null ? null : readProducerSnapshot(bytes, now);
-      if (state !== null) return { offset: at, state };
+      const found = bytes === null ? null : snapshotProblem(bytes, at);
+      if (bytes !== null && found === null) return { offset: at, state: readProducerSnapshot(bytes, now)! };
+      if (found !== null) {
+        onWarning(
+          `${
+            this.path(at)
+          } is damaged at position ${found.position} (${found.problem}); removing it, and reading the ` +
+            "producers from an older one or from the batches",
+        );
+      }
       this.remove(at);
     }
     return null;

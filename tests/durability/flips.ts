@@ -17,6 +17,8 @@ import { LogManager } from "../../src/storage/log_manager.ts";
 
 export const DIRECTORY = "/data";
 export const TOPIC = "orders";
+/** What the metadata says. */
+const CLUSTER_ID = "HMLDNmsPQ_ajd9cJbC_sOg";
 export const TOPIC_ID = "Ijc7BQyqR_STSj4ph1otqA";
 const CONFIG = { ...defaultLogConfig, segmentBytes: 700, indexIntervalBytes: 150, segmentIndexBytes: 4096 };
 const BATCHES = 14;
@@ -37,6 +39,7 @@ async function open(files: MemoryFiles, clock = new ManualClock()) {
     files,
     directory: DIRECTORY,
     clusterId: null,
+    storedClusterId: () => Promise.resolve(CLUSTER_ID),
     nodeId: 1,
     clock,
     configOf: () => CONFIG,
@@ -266,8 +269,14 @@ export function findings(files: MemoryFiles): Finding[] {
     files: readOnly(files),
     directory: DIRECTORY,
     known: {
-      clusterId: null,
-      topics: new Map([[TOPIC, { topicId: TOPIC_ID, partitions: 2, compacted: false }]]),
+      clusterId: CLUSTER_ID,
+      nodeIds: new Set([1]),
+      topics: new Map([[TOPIC, {
+        topicId: TOPIC_ID,
+        partitions: 2,
+        leaderEpochs: [5, 5],
+        compacted: false,
+      }]]),
       deletions: new Set(),
     },
     hasMetadata: true,

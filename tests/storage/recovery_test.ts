@@ -129,10 +129,8 @@ Deno.test("recovery removes segments after a torn one that hold nothing whole", 
 
 Deno.test("damage in the middle takes the partition offline, and changes no record", async () => {
   const { files, bases } = await crashedLog(30);
-  // No checksum covers the offset: a batch that claims a later one is noticed when the next does not follow it.
-  const second = batch(1, { first: 13 }).length;
-  const cases = [[0, 70, 0], [0, 8, 0], [1, 5, second], [bases.length - 1, 16, 0]];
-  for (const [segment, position, noticedAt] of cases) {
+  // A record, a length, an offset, which no checksum covers, and a magic byte.
+  for (const [segment, position] of [[0, 70], [0, 8], [1, 5], [bases.length - 1, 16]]) {
     const copy = files.crashed("killed");
     const path = logPath(bases[segment]);
     damage(copy, path, position, new Uint8Array([0x55, 0xaa, 0x55]));
@@ -142,7 +140,7 @@ Deno.test("damage in the middle takes the partition offline, and changes no reco
     assertEquals([
       warnings.length,
       warnings[0].includes(path),
-      warnings[0].includes(`position ${noticedAt} `),
+      warnings[0].includes("position 0 "),
     ], [
       1,
       true,

@@ -18,20 +18,24 @@ import type { Segment } from "./segment.ts";
  */
 export function loadEpochs(i: OpeningInput, upTo: number): { epochs: LeaderEpochs; changed: boolean } {
   const { segments } = i;
+  const path = segments.pathOf(LEADER_EPOCH_FILE);
+  let problem: string | null = null;
   try {
-    const path = segments.pathOf(LEADER_EPOCH_FILE);
     const entries = segments.hadEpochs ? readEpochs(segments.files, path) : [];
     // A file that is replaced as the power fails may be there without what was written into it.
     const isEmpty = segments.list.every(({ size }) => size === 0);
     if (entries.length > 0) checkEpochs(i, entries, path);
     if (entries.length > 0 || isEmpty) return { epochs: new LeaderEpochs(entries), changed: false };
-    i.onWarning(`${i.name}: ${path} is missing or empty; reading the epochs from the batches`);
   } catch (error) {
     if (!(error instanceof CorruptCheckpoint)) throw error;
-    i.onWarning(`${i.name}: ${error.message}; reading the epochs from the batches`);
+    problem = error.message;
   }
   const epochs = epochsInBatches(segments.list.filter(({ baseOffset }) => baseOffset < upTo), upTo);
-  return { epochs, changed: epochs.all.length > 0 };
+  const changed = epochs.all.length > 0;
+  // Batches of old formats have none, and need no file.
+  if (problem === null && changed) problem = `${path} is missing or empty`;
+  if (problem !== null) i.onWarning(`${i.name}: ${problem}; the epochs are read from the batches`);
+  return { epochs, changed };
 }
 
 interface EpochsFound {

@@ -301,9 +301,10 @@ export function judge(right: Answers, found: Answers): Verdict {
   for (const [question, answer] of right) {
     const given = found.get(question);
     if (given === answer) continue;
-    if (given === "refused" || given === "corrupt" || (question === "offline" && given === "true")) {
-      isHurt = true;
-    } else lies.push(`${question}: ${given} instead of ${answer}`);
+    // Of a log that is offline nothing is known.
+    const isRefusal = given === "refused" || given === "corrupt" || found.get("offline") === "true";
+    if (isRefusal) isHurt = true;
+    else lies.push(`${question}: ${given} instead of ${answer}`);
   }
   return { lies, isHurt };
 }

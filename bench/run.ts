@@ -96,28 +96,30 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 const version = await versions();
-const skipped: Record<string, string> = {};
+const skipped: Record<string, string> = {}, failed: Record<string, string> = {};
 const results: Result[] = [];
 try {
   for (const group of groups) {
     const asked = wanted.length === 0 || wanted.includes(group.name);
     for (const scenario of group.scenarios) {
-      if (!asked && !wanted.includes(scenario.name)) continue;
-      await (scenario.alone ? stopAll() : startAll());
-      if (!scenario.alone && scenario.warmUps > 0) await warmAll();
-      await runScenario(group.title, scenario);
+      if (interrupted || !asked && !wanted.includes(scenario.name)) continue;
+      try {
+        if (scenario.alone) await stopAll();
+        else await startAll();
+        if (!scenario.alone && scenario.warmUps > 0) await warmAll();
+        await runScenario(group.title, scenario);
+      } catch (error) {
+        // The others are worth measuring all the same, on brokers that are started anew.
+        failed[scenario.name] = interrupted ? "interrupted" : (error as Error).stack ?? String(error);
+      }
+      if (scenario.alone || failed[scenario.name] !== undefined) await stopAll();
     }
   }
-} catch (error) {
-  // Clients of a broker that was stopped under them complain, and are right.
-  if (!interrupted) throw error;
 } finally {
   await stopAll();
   await Deno.remove(root, { recursive: true });
 }
-
 progress("");
-if (interrupted) Deno.exit(130);
 
 const report: Report = {
   brokers: [kinds[0].name, kinds[1].name],
@@ -135,6 +137,9 @@ for (const [name, why] of Object.entries(skipped)) console.log(`${name} was left
 await Deno.mkdir(dirname(flags.json), { recursive: true });
 await Deno.writeTextFile(flags.json, JSON.stringify(report, null, 2) + "\n");
 if (flags.docs) await writeDocs(report);
+for (const [name, why] of Object.entries(failed)) console.error(`${name} failed: ${why}`);
+if (interrupted) Deno.exit(130);
+if (Object.keys(failed).length > 0) Deno.exit(1);
 
 function opponent(): BrokerKind {
   if (flags.against === undefined) return kafka(checkout);
@@ -179,7 +184,8 @@ function subject(contender: Contender): Subject {
     kind,
     broker: contender.broker,
     serial: () => ++serial,
-    launch: (environment) => kind.start(port, join(directory, "launched"), environment),
+    launch: async (environment) =>
+      contender.broker = await kind.start(port, join(directory, "launched"), environment),
   };
 }
 
@@ -202,9 +208,10 @@ async function warmAll(): Promise<void> {
 
 async function stopAll(): Promise<void> {
   for (const contender of contenders) {
-    await contender.broker?.stop();
+    const { broker } = contender;
     contender.broker = null;
     contender.isWarm = false;
+    await broker?.stop();
   }
 }
 

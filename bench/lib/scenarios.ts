@@ -89,6 +89,7 @@ export function scenarioGroups(checkout: string): Group[] {
         }),
         throughput("c1000", "1,000 connections that all send and fetch as fast as they can", {
           connections: 1000,
+          producedBytes: 150_000_000,
         }),
         throughput("c1000-idle", "3 busy connections beside 1,000 that are silent", {
           idleConnections: 1000,

@@ -189,17 +189,19 @@ function readTags(
 }
 
 function writeTags(known: TaggedField[], writer: Writer, value: Record<string | symbol, unknown>): void {
-  const present = known.filter((f) => value[f.name] !== undefined && !isDefault(f.spec, value[f.name]));
-  const unknown = (value[UNKNOWN_TAGS] ?? []) as UnknownTags;
-  writer.unsignedVarint(present.length + unknown.length);
-  const parts: UnknownTags = [...unknown];
-  for (const field of present) {
+  let parts = value[UNKNOWN_TAGS] as UnknownTags | undefined;
+  for (let i = 0; i < known.length; i++) {
+    const { tag, name, spec, codec } = known[i];
+    const item = value[name];
+    if (item === undefined || isDefault(spec, item)) continue;
     const inner = new Writer(true);
-    field.codec.write(inner, value[field.name]);
-    parts.push({ tag: field.tag, data: concatChunks(inner.finish()) });
+    codec.write(inner, item);
+    parts = [...parts ?? [], { tag, data: concatChunks(inner.finish()) }];
   }
-  parts.sort((a, b) => a.tag - b.tag);
-  for (const { tag, data } of parts) {
+  // Nearly always: each struct of a flexible version has a place for tags, hardly any has some.
+  if (parts === undefined) return writer.unsignedVarint(0);
+  writer.unsignedVarint(parts.length);
+  for (const { tag, data } of parts.toSorted((a, b) => a.tag - b.tag)) {
     writer.unsignedVarint(tag);
     writer.unsignedVarint(data.length);
     writer.attach(data);

@@ -123,19 +123,23 @@ function limitsOf(request: FetchRequest, { services, version }: RequestContext):
 /** The partitions of the request, each with the topic's name and id as far as they are known. */
 function wantedPartitions(request: FetchRequest, { version, services }: RequestContext): FetchedPartition[] {
   const { topicsById } = services.cluster.image;
-  return request.topics.flatMap((t) => {
-    const topic = version >= firstWithTopicIds ? topicsById.get(t.topicId)?.name ?? "" : t.topic;
-    return t.partitions.map((p) => ({
-      topic,
-      topicId: t.topicId,
-      partition: p.partition,
-      currentLeaderEpoch: p.currentLeaderEpoch,
-      // An offset beyond what a number holds is beyond every log too.
-      fetchOffset: Number(p.fetchOffset),
-      lastFetchedEpoch: p.lastFetchedEpoch,
-      partitionMaxBytes: p.partitionMaxBytes,
-    }));
-  });
+  const wanted: FetchedPartition[] = [];
+  for (const { topic, topicId, partitions } of request.topics) {
+    const name = version >= firstWithTopicIds ? topicsById.get(topicId)?.name ?? "" : topic;
+    for (const p of partitions) {
+      wanted.push({
+        topic: name,
+        topicId,
+        partition: p.partition,
+        currentLeaderEpoch: p.currentLeaderEpoch,
+        // An offset beyond what a number holds is beyond every log too.
+        fetchOffset: Number(p.fetchOffset),
+        lastFetchedEpoch: p.lastFetchedEpoch,
+        partitionMaxBytes: p.partitionMaxBytes,
+      });
+    }
+  }
+  return wanted;
 }
 
 function readAll(partitions: readonly FetchedPartition[], limits: Limits, context: RequestContext): Outcome {
@@ -201,15 +205,14 @@ function readOne(
   // A batch that does not fit is there all the same: its reader must not be held until the time is over.
   const limited = read.nextOffset < partition.highWatermark;
   const bytesAvailable = limited ? Math.max(read.bytes.length, maxBytes) : read.bytes.length;
-  const answer = readable(partition, wanted, limits);
   if (limits.version >= firstWithBatches || read.bytes.length === 0) {
-    return { answer: { ...answer, records: read.bytes }, bytesAvailable };
+    return { answer: readable(partition, wanted, limits, read.bytes), bytesAvailable };
   }
   const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits, maxBytes);
   if (typeof converted === "number") return unread(failed(wanted, converted));
   // A message that is cut off tells an old client that its limit is too small for it: it raises it, or says so.
   const records = softLimits ? converted : converted.subarray(0, maxBytes);
-  return { answer: { ...answer, records }, bytesAvailable };
+  return { answer: readable(partition, wanted, limits, records), bytesAvailable };
 }
 
 /** What was read in the client's message format, or an error code. */
@@ -266,7 +269,12 @@ function divergence(partition: Partition, { lastFetchedEpoch, fetchOffset }: Fet
   return { epoch: end.leaderEpoch, endOffset: end.endOffset };
 }
 
-function readable(partition: Partition, wanted: FetchedPartition, limits: Limits): PartitionAnswer {
+function readable(
+  partition: Partition,
+  wanted: FetchedPartition,
+  limits: Limits,
+  records: Uint8Array = NO_RECORDS,
+): PartitionAnswer {
   return {
     partitionIndex: wanted.partition,
     errorCode: ErrorCode.NONE,
@@ -275,7 +283,7 @@ function readable(partition: Partition, wanted: FetchedPartition, limits: Limits
     logStartOffset: partition.log.logStartOffset,
     // Clients that read uncommitted have no use for the list, and must not get one (null is "none asked for").
     abortedTransactions: limits.readCommitted ? [] : null,
-    records: NO_RECORDS,
+    records,
   };
 }
 

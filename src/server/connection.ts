@@ -429,7 +429,7 @@ export class Connection implements Peer {
       while (this.unsent.length > 0 && !this.closed) {
         const { bytes, sent } = this.nextToSend();
         for (let done = 0; done < bytes.length;) {
-          done += await this.conn.write(bytes.subarray(done));
+          done += await this.conn.write(done === 0 ? bytes : bytes.subarray(done));
           this.lastActiveMs = this.monotonic();
         }
         this.addUnsent(-bytes.length);

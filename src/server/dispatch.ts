@@ -70,31 +70,15 @@ export class RequestDispatcher implements Dispatcher {
     const header = requestHeader.read(reader, requestHeaderVersion(api, version));
     // Bytes after the request are let pass, as Kafka does: librdkafka leaves some behind the requests of static members.
     const request = decode(api, reader, version);
-    const loans = new Loans(this.buffers);
-    const context: RequestContext = {
-      loans,
-      services: this.services,
-      version,
-      clientId: header.clientId ?? "",
-      clientHost: peer.clientHost,
-      listenerName: peer.listenerName,
-      disconnect: (reason) => peer.disconnect(reason),
-      set onDisconnect(callback: (() => void) | null) {
-        peer.onDisconnect = callback;
-      },
-      get onDisconnect() {
-        return peer.onDisconnect;
-      },
-    };
+    const { correlationId, clientId } = header;
+    const context = new Context(this.services, peer, version, clientId ?? "", new Loans(this.buffers));
     const requestBytes = frame.length + 4;
     const finish = (response: object | null): Answer => {
       const answer = response === null
         ? null
-        : joinLent(encode(api, version, header.correlationId, response), loans.buffers);
-      let responseBytes = 0;
-      for (const chunk of answer ?? []) responseBytes += chunk.length;
+        : joinLent(encode(api, version, correlationId, response), context.loans.buffers);
       counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
-      counters.answered(requestBytes, responseBytes, this.services.clock.monotonic() - startedAt);
+      counters.answered(requestBytes, sizeOf(answer), this.services.clock.monotonic() - startedAt);
       return answer;
     };
     const response = served.handler(request, context);
@@ -104,9 +88,42 @@ export class RequestDispatcher implements Dispatcher {
       pipelines: api.key === produce.key,
       // What Produce brings is in the log when it answers at once; others may remember bytes as long as they like.
       frameIsFree: !api.request.hasViews || (!later && api.key === produce.key),
-      sent: api.key !== fetch.key ? undefined : () => loans.giveAll(),
+      sent: api.key !== fetch.key ? undefined : () => context.loans.giveAll(),
     };
   }
+}
+
+/** One request's surroundings: an object of one shape, since there is one for each request. */
+class Context implements RequestContext {
+  constructor(
+    readonly services: Services,
+    private readonly peer: Peer,
+    readonly version: number,
+    readonly clientId: string,
+    readonly loans: Loans,
+  ) {}
+
+  get clientHost(): string {
+    return this.peer.clientHost;
+  }
+  get listenerName(): string {
+    return this.peer.listenerName;
+  }
+  get onDisconnect(): (() => void) | null {
+    return this.peer.onDisconnect;
+  }
+  set onDisconnect(callback: (() => void) | null) {
+    this.peer.onDisconnect = callback;
+  }
+  disconnect(reason: string): void {
+    this.peer.disconnect(reason);
+  }
+}
+
+function sizeOf(answer: Answer): number {
+  let bytes = 0;
+  if (answer !== null) { for (let i = 0; i < answer.length; i++) bytes += answer[i].length; }
+  return bytes;
 }
 
 function int16(bytes: Uint8Array, at: number): number {

@@ -84,7 +84,7 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   segments.directoryUnsynced = true;
   // Recovery finds those of what it checks.
   const { epochs, changed } = loadEpochs(i, i.recoveryPoint);
-  tellOfEarlierEpochs(i, epochs, i.startOffset);
+  tellOfEarlierEpochs(i, epochs, i.startOffset, i.recoveryPoint);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
     const startOffset = Math.min(Math.max(i.startOffset, segments.list[0]?.baseOffset ?? 0), endOffset);

@@ -24,7 +24,7 @@ export function loadEpochs(i: OpeningInput, upTo: number): { epochs: LeaderEpoch
     const entries = segments.hadEpochs ? readEpochs(segments.files, path) : [];
     // A file that is replaced as the power fails may be there without what was written into it.
     const isEmpty = segments.list.every(({ size }) => size === 0);
-    if (entries.length > 0) checkEpochs(i, entries, path);
+    if (entries.length > 0) checkEpochs(i, entries, path, upTo);
     if (entries.length > 0 || isEmpty) return { epochs: new LeaderEpochs(entries), changed: false };
   } catch (error) {
     if (!(error instanceof CorruptCheckpoint)) throw error;
@@ -48,7 +48,7 @@ interface EpochsFound {
  * device before the last stop, and where no compactor took batches out. An epoch is looked at by the batches at both its
  * ends; when one of them has an epoch that comes from nowhere, it is the batch that is damaged.
  */
-function checkEpochs(i: OpeningInput, entries: readonly EpochEntry[], path: string): void {
+function checkEpochs(i: OpeningInput, entries: readonly EpochEntry[], path: string, upTo: number): void {
   if (!i.dense) return;
   for (const [index, { epoch, startOffset }] of entries.entries()) {
     const [before, next] = [entries[index - 1], entries[index + 1]];
@@ -58,7 +58,7 @@ function checkEpochs(i: OpeningInput, entries: readonly EpochEntry[], path: stri
     const from = Math.max(startOffset, i.startOffset);
     const to = Math.min(next?.startOffset ?? Infinity, i.recoveryPoint) - 1;
     if (from > to) continue;
-    const [first, last] = [found(i, from), found(i, to)];
+    const [first, last] = [found(i, from, upTo), found(i, to, upTo)];
     const isCrossed = to + 1 === next?.startOffset && last !== null && last.lastOffset > to;
     const isOthers = (before !== undefined && first?.epoch === before.epoch) ||
       (next !== undefined && last?.epoch === next.epoch);
@@ -78,8 +78,8 @@ function checkEpochs(i: OpeningInput, entries: readonly EpochEntry[], path: stri
 }
 
 /** What the batch that holds `offset` says; null where there is none that can be believed, or one without epochs. */
-function found(i: OpeningInput, offset: number): EpochsFound | null {
-  const header = headerAt(i, offset);
+function found(i: OpeningInput, offset: number, upTo: number): EpochsFound | null {
+  const header = headerAt(i, offset, upTo);
   if (header === null || baseOffsetAt(header, 0) > offset || leaderEpochAt(header, 0) < 0) return null;
   return { epoch: leaderEpochAt(header, 0), lastOffset: lastOffsetAt(header, 0) };
 }
@@ -89,7 +89,7 @@ function found(i: OpeningInput, offset: number): EpochsFound | null {
  * is damaged, since both were written last; then no record is hidden.
  */
 export function agreedStart(i: OpeningInput, epochs: LeaderEpochs, startOffset: number): number {
-  tellOfEarlierEpochs(i, epochs, startOffset);
+  tellOfEarlierEpochs(i, epochs, startOffset, Infinity);
   const first = epochs.all[0]?.startOffset ?? startOffset;
   const agreed = Math.max(first, i.segments.list[0]?.baseOffset ?? 0);
   if (agreed >= startOffset) return startOffset;
@@ -103,10 +103,15 @@ export function agreedStart(i: OpeningInput, epochs: LeaderEpochs, startOffset: 
 }
 
 /** Deleted records that are there again: the epochs, which are cut with the log's start, remember it when nothing else does. */
-export function tellOfEarlierEpochs(i: OpeningInput, epochs: LeaderEpochs, startOffset: number): void {
+export function tellOfEarlierEpochs(
+  i: OpeningInput,
+  epochs: LeaderEpochs,
+  startOffset: number,
+  upTo: number,
+): void {
   const first = epochs.all[0];
   if (first === undefined || first.startOffset <= startOffset) return;
-  const batch = headerAt(i, startOffset);
+  const batch = headerAt(i, startOffset, upTo);
   if (batch === null || leaderEpochAt(batch, 0) < 0) return;
   i.onWarning(
     `${i.name}: ${
@@ -117,13 +122,18 @@ export function tellOfEarlierEpochs(i: OpeningInput, epochs: LeaderEpochs, start
 }
 
 /** The header of the batch that holds `offset`; null when there is none. Throws `IoError`. */
-function headerAt({ segments, config }: OpeningInput, offset: number): Uint8Array | null {
+function headerAt({ segments, config }: OpeningInput, offset: number, upTo: number): Uint8Array | null {
   const segment = segments.list[segments.indexFor(offset)];
   if (segment === undefined || segment.size === 0) return null;
   const { indexIntervalBytes } = config;
   // Most often it is the first, for which no index has to be opened.
   const first = batchHolding(segment, 0, segment.baseOffset);
   if (first === null || lastOffsetAt(first, 0) >= offset) return first;
+  if (segments.indexFor(upTo) === segments.indexFor(offset) && upTo < Infinity) {
+    // Of its indexes no more than this is on the device, and making them anew would read what recovery is to check.
+    if (!segment.openIndexesBelow(upTo)) return null;
+    return batchHolding(segment, segment.positionBefore(offset), offset);
+  }
   segments.openIndexes(segment, indexIntervalBytes);
   const from = startFor(segment, offset, () => segments.rebuildIndexes(segment, indexIntervalBytes));
   return batchHolding(segment, from, offset);

@@ -8,6 +8,8 @@ import { baseOffsetAt, lastOffsetAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts"
 import { IoError } from "./files.ts";
 import type { Segment } from "./segment.ts";
 
+/** A read of more than this is not made in vain: whether the first batch fits is looked at before. */
+const READ_AT_ONCE_BYTES = 32 * 1024;
 /** Read beyond what was asked for when the position is only near: about what lies between two index entries. */
 const SLACK_BYTES = 8192;
 
@@ -51,6 +53,13 @@ export function readBatches(
   let expected = exact ? fetchOffset : position === 0 ? segment.baseOffset : -1;
   while (position < segment.size) {
     const length = Math.min(wanted, segment.size - position);
+    // A fetch over many partitions that is full would read what is left of its limit from each, and throw it away.
+    if (
+      expected === fetchOffset && !limits.minOneMessage && length > READ_AT_ONCE_BYTES &&
+      !fits(segment, position, limits.maxBytes)
+    ) {
+      return { bytes: nothing, nextOffset: fetchOffset, nextPosition: position, atEnd: false };
+    }
     const buffer = limits.allocate === undefined
       ? new Uint8Array(length)
       : limits.allocate(length).subarray(0, length);
@@ -106,6 +115,15 @@ export function readBatches(
     wanted = Math.max(missing, limits.maxBytes + (missing > 0 ? 0 : SLACK_BYTES), PEEK_BYTES);
   }
   return { bytes: nothing, nextOffset: fetchOffset, nextPosition: position, atEnd: true };
+}
+
+const header = new Uint8Array(PEEK_BYTES);
+
+/** Whether the batch at `position` is no larger than `maxBytes`; also true of what cannot be one, for that is to be told. */
+function fits(segment: Segment, position: number, maxBytes: number): boolean {
+  if (segment.log.get().readAt(header, position) < PEEK_BYTES) return true;
+  const size = sizeAt(header, 0);
+  return size <= maxBytes || size > segment.size - position;
 }
 
 /** What is told of a place where the batches do not go on. */

@@ -19,9 +19,11 @@ export function truncateTo(log: LogState, offset: number): number {
   const truncated = log.attempt("truncate", () => {
     const { segments } = log;
     // From the end, so that whatever stops this leaves a log without a gap.
+    const segmentsBefore = segments.list.length;
     while (segments.list.length > 0 && segments.list[segments.list.length - 1].baseOffset >= offset) {
       segments.removeLast();
     }
+    if (segments.list.length < segmentsBefore) segments.syncNames();
     if (segments.active !== undefined) {
       segments.openIndexes(segments.active, log.config.indexIntervalBytes);
       segments.active.truncateTo(offset);

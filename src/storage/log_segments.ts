@@ -192,6 +192,11 @@ export class LogSegments {
         throw error;
       }
     }
+    this.syncNames();
+  }
+
+  /** Brings to the device which files there are. */
+  syncNames(): void {
     this.files.syncDirectoryNow(this.place.path);
     this.directoryUnsynced = false;
   }

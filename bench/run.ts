@@ -110,7 +110,7 @@ try {
         await runScenario(group.title, scenario);
       } catch (error) {
         // The others are worth measuring all the same, on brokers that are started anew.
-        failed[scenario.name] = interrupted ? "interrupted" : (error as Error).stack ?? String(error);
+        failed[scenario.name] = interrupted ? "interrupted" : Deno.inspect(error);
       }
       if (scenario.alone || failed[scenario.name] !== undefined) await stopAll();
     }
@@ -156,7 +156,9 @@ async function runScenario(group: string, scenario: Scenario): Promise<void> {
       progress(
         `${scenario.name}: ${turn < 0 ? "warming up" : `turn ${turn + 1} of ${turns}`}, ${kinds[i].name}`,
       );
-      const measured = await scenario.measure(subject(contenders[i]));
+      const measured = await scenario.measure(subject(contenders[i])).catch((error) => {
+        throw new Error(`${kinds[i].name}: ${error.message}`, { cause: error });
+      });
       if (typeof measured === "string") {
         skipped[scenario.name] = measured;
         return;

@@ -5,7 +5,7 @@ import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
 
 const EARLIEST = -2n;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 /** Makes a topic, lends it to `use`, and deletes it. */
 export async function withTopic<T>(

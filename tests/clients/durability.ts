@@ -23,8 +23,8 @@ export const durability = "durability";
 const defaultSeed = 4;
 const killSeconds = 40;
 const timesFull = 3;
-/** Fewer than these, and a course says nothing; a machine that is busy with other things reaches them. */
-const leastKills = 4;
+const leastKills = 5;
+/** With less than this a course says nothing; a machine that is busy with other things reaches it. */
 const leastAcked = 5_000;
 
 /** What each step of a course holds: the promises that are not broken. */
@@ -53,8 +53,7 @@ export async function runDurability(
     const paths = { logDir: join(logDir, name.replaceAll(/\W+/g, "-")) };
     let did = "";
     const result = await withBroker(clients, seed, paths, async (options) => {
-      const result = await runKills(options, killSeconds);
-      assert(result.kills >= leastKills, `the broker was killed ${result.kills} times in ${killSeconds} s`);
+      const result = await runKills(options, killSeconds, leastKills);
       did = `${result.kills} kills and ${result.stops} stops`;
       return result;
     });

@@ -41,6 +41,7 @@ export class Load {
   readonly changes = new Changes();
   readonly pumps: Worker[] = [];
   readonly members: Worker[] = [];
+  private readonly books = new Map<Worker, MemberBook>();
 
   constructor(
     private readonly adapters: Adapters,
@@ -70,13 +71,26 @@ export class Load {
     const flags = { topic: this.topic, group };
     const worker = this.start(this.members, name, client, "member", flags, (line) => {
       if (line.event === "committed") worker.steps++;
+      book.isStale &&= line.event !== "assigned";
       if (line.event === "assigned") {
         worker.partitions = line.partitions;
         worker.assignments++;
       }
       book.take(line);
     });
+    this.books.set(worker, book);
     return worker;
+  }
+
+  /** Stops a member's process. From here on, until it gets an assignment again, it may be given what it had fetched. */
+  stop(member: Worker): void {
+    this.books.get(member)!.isStale = true;
+    member.running.signal("SIGSTOP");
+  }
+
+  /** Lets it go on. */
+  goOn(member: Worker): void {
+    member.running.signal("SIGCONT");
   }
 
   /** Tells workers to end in order and waits until they have; throws when one does not, or with an error. */
@@ -130,6 +144,7 @@ class MemberBook {
   private readonly runs = new Map<number, ReadEvent & { records: string[] }>();
   /** By partition: the offset after the last record that is not committed yet. */
   private readonly uncommitted = new Map<number, number>();
+  isStale = false;
 
   constructor(
     private readonly reader: string,
@@ -164,7 +179,17 @@ class MemberBook {
       return;
     }
     this.tell(partition);
-    this.runs.set(partition, { type: "read", reader, group, at, partition, offset, records: [record] });
+    const stale = this.isStale ? { stale: true } : {};
+    this.runs.set(partition, {
+      type: "read",
+      reader,
+      group,
+      at,
+      ...stale,
+      partition,
+      offset,
+      records: [record],
+    });
   }
 
   private tell(partition: number): void {

@@ -243,7 +243,7 @@ export class Checker {
         continue;
       }
       this.must(
-        offset >= committed,
+        offset >= committed || event.stale === true,
         "again",
         () => `${key}: ${reader} was given ${offset}, committed was ${committed}`,
       );

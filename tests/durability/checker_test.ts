@@ -213,6 +213,16 @@ Deno.test("check() takes a repeated batch of an ordered producer without idempot
   assertEquals(broken([...introduced, log("p 0", "p 2", "p 1", "p 3")]), ["order"]);
 });
 
+Deno.test("check() lets a member that was stopped be given what it had, but not commit it over later commits", () => {
+  const stale: HistoryEvent = {
+    ...{ type: "read", reader: "b", group: "g", at: 5, stale: true, partition: 0, offset: 2 },
+    records: ["once 2"],
+  };
+  assertEquals(check(withEvents(stale)), []);
+  const commit: HistoryEvent = { type: "commit", reader: "b", group: "g", at: 6, partition: 0, offset: 3 };
+  assertEquals(broken(withEvents(stale, commit)), ["commit"]);
+});
+
 Deno.test("check() goes by the members' clock where their lines arrived in another order", () => {
   const swapped: HistoryEvent[] = [
     { type: "commit", reader: "b", group: "g", at: 9, partition: 0, offset: 7 },

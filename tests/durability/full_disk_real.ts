@@ -24,7 +24,7 @@ export async function runFullDisk(
   times: number,
 ): Promise<CourseResult> {
   const { adapters, librdkafka, say } = options;
-  return await runCourse({ configs: CONFIGS, ...options }, async (course) => {
+  return await runCourse({ configs: CONFIGS, refusesBatches: true, ...options }, async (course) => {
     const { random } = course;
     await course.withClient((client) => createTopic(client, PROBED, 1));
     for (let i = 0; i < times; i++) {

@@ -56,6 +56,11 @@ export interface ReadEvent {
   readonly group: string;
   /** When, by a clock that the members of all groups share: lines of two processes may arrive in another order. */
   readonly at: number;
+  /**
+   * The member was stopped and has not come to know yet that others may have taken its place: what its client had
+   * fetched before is still given out.
+   */
+  readonly stale?: boolean;
   readonly partition: number;
   readonly offset: number;
   /** "producer n" for each record. */

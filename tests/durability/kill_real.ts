@@ -13,14 +13,21 @@ export interface KillResult extends CourseResult {
   readonly stops: number;
 }
 
-/** Runs one course in which the broker is ended again and again for so many seconds. */
-export async function runKills(options: CourseOptions, seconds: number): Promise<KillResult> {
+/**
+ * Runs one course in which the broker is ended again and again for so many seconds, and killed `leastKills` times: each
+ * time every client has to get on first, which takes a busy machine a while.
+ */
+export async function runKills(
+  options: CourseOptions,
+  seconds: number,
+  leastKills = 0,
+): Promise<KillResult> {
   const { broker, say } = options;
   const ended = { SIGKILL: 0, SIGTERM: 0 };
   const result = await runCourse({ configs: CONFIGS, ...options }, async (course) => {
     const { random } = course;
     const endsAt = performance.now() + seconds * 1000;
-    while (performance.now() < endsAt) {
+    while (performance.now() < endsAt || ended.SIGKILL < leastKills) {
       // Where the end falls is up to the seed and the machine.
       await pause(random.between(200, 4000));
       const signal = random.chance(0.75) ? "SIGKILL" : "SIGTERM";

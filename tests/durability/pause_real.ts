@@ -32,14 +32,14 @@ export async function runPauses(options: CourseOptions): Promise<CourseResult> {
     await load.until(() => "both members to have partitions", REBALANCE_MS, shared);
     const assignments = stopped.assignments;
     course.note(`SIGSTOP ${stopped.name}`);
-    stopped.running.signal("SIGSTOP");
+    load.stop(stopped);
     await load.until(
       () => `${other.name} to take over; it owns [${other.partitions}]`,
       REBALANCE_MS,
       () => other.partitions.length === 3,
     );
     course.note(`SIGCONT ${stopped.name}`);
-    stopped.running.signal("SIGCONT");
+    load.goOn(stopped);
     await load.until(
       () => `${stopped.name} to come back; it owns [${stopped.partitions}]`,
       REBALANCE_MS,
@@ -50,10 +50,10 @@ export async function runPauses(options: CourseOptions): Promise<CourseResult> {
     const alone = load.members.at(-1)!;
     if (alone === other) return;
     course.note(`SIGSTOP ${alone.name}`);
-    alone.running.signal("SIGSTOP");
+    load.stop(alone);
     await pause(PAUSE_MS);
     course.note(`SIGCONT ${alone.name}`);
-    alone.running.signal("SIGCONT");
+    load.goOn(alone);
     await course.resumed();
   });
 }

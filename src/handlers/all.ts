@@ -44,7 +44,7 @@ import { joinGroupHandler } from "./join_group.ts";
 import { leaveGroupHandler } from "./leave_group.ts";
 import { listGroupsHandler } from "./list_groups.ts";
 import { listOffsetsHandler } from "./list_offsets.ts";
-import { metadataHandler } from "./metadata.ts";
+import { metadataHandler, sharedMetadata } from "./metadata.ts";
 import { offsetCommitHandler } from "./offset_commit.ts";
 import { offsetDeleteHandler } from "./offset_delete.ts";
 import { offsetFetchHandler } from "./offset_fetch.ts";
@@ -58,7 +58,7 @@ export const registry: Registry = new Registry([
   serve(produce, produceHandler),
   serve(fetch, fetchHandler),
   serve(listOffsets, listOffsetsHandler),
-  serve(metadata, metadataHandler),
+  serve(metadata, metadataHandler, { sharedAs: sharedMetadata }),
   serve(offsetCommit, offsetCommitHandler),
   serve(offsetFetch, offsetFetchHandler),
   serve(findCoordinator, findCoordinatorHandler),

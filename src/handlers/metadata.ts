@@ -3,7 +3,7 @@
  * both want that; the answer then has it already, so that the client need not ask again.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import type { metadata, MetadataRequest } from "../codec/messages/metadata.ts";
+import type { metadata, MetadataRequest, MetadataResponse } from "../codec/messages/metadata.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
 import type { TopicImage } from "../cluster/image.ts";
 import { isInternalTopic, topicNameProblem } from "../cluster/topic_names.ts";
@@ -16,14 +16,42 @@ const firstWithEmptyList = 1;
 /** From this version a topic may be asked for by id; requests have the field from version 10 on, answers no way to use it. */
 const firstWithTopicIds = 12;
 
-export const metadataHandler: Handler<typeof metadata> = async (request, context) => {
-  const { services, version, listenerName } = context;
+export const metadataHandler: Handler<typeof metadata> = (request, context) => {
   if (
-    version < firstWithTopicIds && request.topics?.some((t) => t.name === null || t.topicId !== ZERO_UUID)
+    context.version < firstWithTopicIds &&
+    request.topics?.some((t) => t.name === null || t.topicId !== ZERO_UUID)
   ) {
     return refuseIds(request.topics);
   }
-  const topics = await findTopics(request, context);
+  const { image } = context.services.cluster;
+  if (asksForAll(request, context.version)) {
+    return answer({ found: [...image.topics.values()], missing: [], unknownIds: [] }, request, context);
+  }
+  const unknown = new Set<string>();
+  for (const { name, topicId } of request.topics!) {
+    if (topicId === ZERO_UUID && !image.topics.has(name ?? "")) unknown.add(name ?? "");
+  }
+  if (unknown.size === 0) return answer(findTopics(request, new Map(), context), request, context);
+  return createMissing([...unknown], request, context)
+    .then((errors) => answer(findTopics(request, errors, context), request, context));
+};
+
+/**
+ * What an answer about all topics depends on besides the image and the version. Whoever asks for all gets the same, which
+ * is worth keeping: it may be about thousands. Null for other requests.
+ */
+export function sharedMetadata(request: MetadataRequest, context: RequestContext): string | null {
+  if (!asksForAll(request, context.version)) return null;
+  const { includeClusterAuthorizedOperations, includeTopicAuthorizedOperations } = request;
+  return `${includeClusterAuthorizedOperations} ${includeTopicAuthorizedOperations} ${context.listenerName}`;
+}
+
+function asksForAll(request: MetadataRequest, version: number): boolean {
+  return request.topics === null || (version < firstWithEmptyList && request.topics.length === 0);
+}
+
+function answer(topics: Found, request: MetadataRequest, context: RequestContext): MetadataResponse {
+  const { services, version, listenerName } = context;
   const topicAuthorizedOperations = request.includeTopicAuthorizedOperations
     ? topicOperations
     : operationsOmitted;
@@ -39,11 +67,11 @@ export const metadataHandler: Handler<typeof metadata> = async (request, context
     topics: [
       // Unknown ids come first and unknown names last, as in Kafka.
       ...topics.unknownIds.map((topic) => ({ ...topic, topicAuthorizedOperations: operationsOmitted })),
-      ...topics.found.map((topic) => ({ ...describeTopic(topic), topicAuthorizedOperations })),
+      ...topics.found.map((topic) => describeTopic(topic, topicAuthorizedOperations)),
       ...topics.missing.map((topic) => ({ ...topic, topicAuthorizedOperations })),
     ],
   };
-};
+}
 
 /** What Kafka answers to ids in the versions that only seem to have them. */
 function refuseIds(topics: NonNullable<MetadataRequest["topics"]>) {
@@ -66,28 +94,34 @@ interface Missing {
   partitions: never[];
 }
 
-async function findTopics(request: MetadataRequest, context: RequestContext) {
-  const { cluster } = context.services;
-  const all = request.topics === null ||
-    (context.version < firstWithEmptyList && request.topics.length === 0);
-  if (all) return { found: [...cluster.image.topics.values()], missing: [], unknownIds: [] };
+/** What was asked for, as far as it is there. */
+interface Found {
+  found: TopicImage[];
+  missing: Missing[];
+  unknownIds: Missing[];
+}
 
+/** Looks for the topics of a request that names some; `errors` says why those that are missing could not be made. */
+function findTopics(
+  request: MetadataRequest,
+  errors: ReadonlyMap<string, number>,
+  { services }: RequestContext,
+): Found {
+  const { topics, topicsById } = services.cluster.image;
   const found = new Map<string, TopicImage>();
   const missing: Missing[] = [], unknownIds: Missing[] = [];
   const wanted = new Set<string>();
   for (const { name, topicId } of request.topics!) {
     if (topicId !== ZERO_UUID) {
-      const topic = cluster.image.topicsById.get(topicId);
+      const topic = topicsById.get(topicId);
       if (topic !== undefined) found.set(topic.name, topic);
       else unknownIds.push(absent(null, topicId, ErrorCode.UNKNOWN_TOPIC_ID));
     } else {
       wanted.add(name ?? "");
     }
   }
-  const unknown = [...wanted].filter((name) => !cluster.image.topics.has(name));
-  const errors = await createMissing(unknown, request, context);
   for (const name of wanted) {
-    const topic = cluster.image.topics.get(name);
+    const topic = topics.get(name);
     if (topic !== undefined) found.set(name, topic);
     else missing.push(absent(name, ZERO_UUID, errors.get(name) ?? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION));
   }
@@ -117,7 +151,7 @@ function absent(name: string | null, topicId: string, errorCode: number): Missin
   return { errorCode, name, topicId, isInternal: name !== null && isInternalTopic(name), partitions: [] };
 }
 
-function describeTopic(topic: TopicImage) {
+function describeTopic(topic: TopicImage, topicAuthorizedOperations: number) {
   return {
     errorCode: ErrorCode.NONE,
     name: topic.name,
@@ -132,5 +166,6 @@ function describeTopic(topic: TopicImage) {
       isrNodes: p.isr,
       offlineReplicas: p.offlineReplicas,
     })),
+    topicAuthorizedOperations,
   };
 }

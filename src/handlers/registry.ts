@@ -2,7 +2,7 @@
  * Which APIs this broker serves, in which versions, and by which handler. ApiVersions, the metrics and the table in
  * the README derive from it: what is not in the list does not exist for clients.
  */
-import type { Api, Versions } from "../codec/schema.ts";
+import type { Api, RequestOf, Versions } from "../codec/schema.ts";
 import type { Handler, RequestContext } from "./context.ts";
 
 /** One line of the registry. */
@@ -11,12 +11,25 @@ export interface Served {
   readonly versions: Versions;
   // deno-lint-ignore no-explicit-any -- the types met in serve(); the list has handlers of every API
   readonly handler: (request: any, context: RequestContext) => any;
+  /**
+   * Tells requests apart whose answers can be kept, as long as the metadata does not change, for all who ask the same in the
+   * same version; null for others. The handler answers those at once.
+   */
+  // deno-lint-ignore no-explicit-any -- as above
+  readonly sharedAs?: (request: any, context: RequestContext) => string | null;
 }
 
 /** Serves `api` by `handler`, in all its stable versions or in those given. */
-export function serve<A extends Api>(api: A, handler: Handler<A>, versions?: Versions): Served {
+export function serve<A extends Api>(
+  api: A,
+  handler: Handler<A>,
+  { versions, sharedAs }: {
+    versions?: Versions;
+    sharedAs?: (request: RequestOf<A>, context: RequestContext) => string | null;
+  } = {},
+): Served {
   const last = api.unstable === api.versions[1] ? api.versions[1] - 1 : api.versions[1];
-  return { api: api as unknown as Api, versions: versions ?? [api.versions[0], last], handler };
+  return { api: api as unknown as Api, versions: versions ?? [api.versions[0], last], handler, sharedAs };
 }
 
 export class Registry {

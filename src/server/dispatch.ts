@@ -3,6 +3,7 @@
  * answer (an unknown API, a version that is not served) ends the connection, as Kafka does; only ApiVersions of an
  * unknown version is answered, in version 0 with error 35, for that is how clients find out what is served.
  */
+import { assert } from "../base/assert.ts";
 import { isPromiseLike } from "../base/later.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
@@ -18,6 +19,7 @@ import type { Registry, Served } from "../handlers/registry.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { BufferPool, joinLent, Loans } from "./buffer_pool.ts";
 import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
+import { SharedAnswers } from "./shared_answers.ts";
 
 /**
  * How many fetches that wait for what a request brings are answered before that request is. Consumers get records by as
@@ -27,6 +29,7 @@ const ANSWERED_FIRST = 16;
 
 export class RequestDispatcher implements Dispatcher {
   private readonly buffers = new BufferPool();
+  private readonly shared = new SharedAnswers();
 
   constructor(
     private readonly registry: Registry,
@@ -34,9 +37,10 @@ export class RequestDispatcher implements Dispatcher {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Lets go of the buffers that are kept for the next requests. */
+  /** Lets go of the buffers and answers that are kept for the next requests. */
   freeBuffers(): void {
     this.buffers.clear();
+    this.shared.clear();
   }
 
   answerWoken(): void {
@@ -73,13 +77,21 @@ export class RequestDispatcher implements Dispatcher {
     const { correlationId, clientId } = header;
     const context = new Context(this.services, peer, version, clientId ?? "", new Loans(this.buffers));
     const requestBytes = frame.length + 4;
+    const count = (response: object | null, answer: Answer): Answer => {
+      counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
+      counters.answered(requestBytes, sizeOf(answer), this.services.clock.monotonic() - startedAt);
+      return answer;
+    };
+    const sharedAs = served.sharedAs?.(request, context) ?? null;
+    if (sharedAs !== null) {
+      const answer = this.sharedAnswer(served, version, sharedAs, correlationId, request, context);
+      return { answer: count(null, answer), pipelines: false, frameIsFree: true };
+    }
     const finish = (response: object | null): Answer => {
       const answer = response === null
         ? null
         : joinLent(encode(api, version, correlationId, response), context.loans.buffers);
-      counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
-      counters.answered(requestBytes, sizeOf(answer), this.services.clock.monotonic() - startedAt);
-      return answer;
+      return count(response, answer);
     };
     const response = served.handler(request, context);
     const later = isPromiseLike<object | null>(response);
@@ -90,6 +102,29 @@ export class RequestDispatcher implements Dispatcher {
       frameIsFree: !api.request.hasViews || (!later && api.key === produce.key),
       sent: api.key !== fetch.key ? undefined : () => context.loans.giveAll(),
     };
+  }
+
+  /** An answer that all get who ask for the same; made when it was not made yet under the present metadata. */
+  private sharedAnswer(
+    { api, handler }: Served,
+    version: number,
+    sharedAs: string,
+    correlationId: number,
+    request: object,
+    context: RequestContext,
+  ): Uint8Array[] {
+    const key = `${api.key} ${version} ${sharedAs}`;
+    const stamp = this.services.cluster.image.version;
+    const kept = this.shared.get(key, stamp, correlationId);
+    if (kept !== null) return kept;
+    const response = handler(request, context);
+    assert(
+      response !== null && !isPromiseLike(response),
+      `${api.name} shares an answer that it does not have at once`,
+    );
+    const answer = encode(api, version, correlationId, response);
+    this.shared.keep(key, stamp, answer);
+    return answer;
   }
 }
 

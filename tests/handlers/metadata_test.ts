@@ -45,3 +45,23 @@ Deno.test("Metadata 0 asks for all topics with an empty list, later versions wit
     assertEquals([await ask(version, []), await ask(version, null)], [[], ["a", "b"]]);
   }
 });
+
+Deno.test("Metadata of all topics tells of each change at once, though it is written once for all who ask", async () => {
+  await using broker = await freePortBroker();
+  await using client = await TestClient.to(broker);
+  await using other = await TestClient.to(broker);
+  const ask = async (who: TestClient, fields: Partial<typeof allTopics> = {}) => {
+    const answer = await who.send(metadata, 8, { ...allTopics, topics: null, ...fields });
+    return answer.topics.map((t) => `${t.name} ${t.topicAuthorizedOperations}`).sort();
+  };
+  const omitted = -(2 ** 31);
+  assertEquals(await ask(client), []);
+  await client.createTopic("a");
+  assertEquals([await ask(client), await ask(other)], [[`a ${omitted}`], [`a ${omitted}`]]);
+  await client.createTopic("b");
+  assertEquals([await ask(client), await ask(other)], Array(2).fill([`a ${omitted}`, `b ${omitted}`]));
+  const [withOperations] = await ask(client, { includeTopicAuthorizedOperations: true });
+  assertEquals(withOperations === `a ${omitted}`, false);
+  await client.deleteTopic("a");
+  assertEquals([await ask(other), await ask(client)], [[`b ${omitted}`], [`b ${omitted}`]]);
+});

@@ -79,6 +79,6 @@ Deno.test("serve() leaves out the last version while Kafka does not call it stab
   assertEquals(initProducerId.unstable, initProducerId.versions[1]);
   assertEquals(serve(initProducerId, handler).versions, [0, initProducerId.versions[1] - 1]);
   assertEquals(serve(metadata, handler).versions, metadata.versions);
-  assertEquals(serve(metadata, handler, [4, 6]).versions, [4, 6]);
-  assertEquals(new Registry([serve(metadata, handler, [4, 6])]).byKey(3)?.versions, [4, 6]);
+  assertEquals(serve(metadata, handler, { versions: [4, 6] }).versions, [4, 6]);
+  assertEquals(new Registry([serve(metadata, handler, { versions: [4, 6] })]).byKey(3)?.versions, [4, 6]);
 });

@@ -82,7 +82,7 @@ Deno.test("RequestDispatcher refuses an API that is not served", () => {
 });
 
 Deno.test("RequestDispatcher refuses a version outside of what is served, declared or not", () => {
-  const { handle } = dispatcherOf(serve(heartbeat, none, [1, 3]));
+  const { handle } = dispatcherOf(serve(heartbeat, none, { versions: [1, 3] }));
   for (const version of [0, 4, 5, 32767, -1]) {
     const error = assertThrows(() => handle(patched(heartbeatFrame(1), 6, version)), MalformedFrame);
     assertEquals(error.message, `Heartbeat version ${version} is not served (1 to 3 are)`);
@@ -113,7 +113,9 @@ Deno.test("RequestDispatcher lets bytes behind a request pass, as Kafka does", (
 // ---- ApiVersions of an unknown version
 
 Deno.test("RequestDispatcher answers ApiVersions of an unknown version in version 0 with error 35 and the range", () => {
-  const { handle, metrics } = dispatcherOf(serve(apiVersions, () => ({ errorCode: 0, apiKeys: [] }), [0, 3]));
+  const { handle, metrics } = dispatcherOf(
+    serve(apiVersions, () => ({ errorCode: 0, apiKeys: [] }), { versions: [0, 3] }),
+  );
   for (const version of [4, 99, 32767, -1]) {
     // The body is of a version that nobody here can know.
     const frame = new Uint8Array([0, 0, 0, 0, 0, 18, 0, 0, 0, 0, 0, 42, 0xff, 0xff, 0xff, 0xff, 0xff]);
@@ -284,4 +286,39 @@ Deno.test("a client whose connection was cut off hears it for every request that
   assert(await waiting instanceof Disconnected);
   assert(await behind instanceof Disconnected);
   await client.close();
+});
+
+// ---- Answers that are shared
+
+Deno.test("RequestDispatcher asks a handler once for an answer that is shared, until the metadata changes", () => {
+  const image = { version: 1 };
+  let asked = 0, key: string | null = "all";
+  const handler: Handler<typeof heartbeat> = () => ({ throttleTimeMs: ++asked, errorCode: ErrorCode.NONE });
+  const metrics = new Metrics();
+  const services = { clock: new ManualClock(), cluster: { image } } as unknown as Services;
+  const dispatcher = new RequestDispatcher(
+    new Registry([serve(heartbeat, handler, { sharedAs: () => key })]),
+    services,
+    metrics,
+  );
+  const peer = {} as Peer;
+  /** Correlation id and throttle time of the answer. */
+  const ask = (correlationId: number, version = 1) => {
+    const answer = dispatcher.handle(heartbeatFrame(version, correlationId).subarray(4), peer).answer;
+    const reader = new Reader(bytesOf(answer as Answer), 4);
+    return [reader.int32(), reader.int32()];
+  };
+  assertEquals([ask(7), ask(8)], [[7, 1], [8, 1]]);
+  assertEquals(ask(9, 2), [9, 2], "another version is another answer");
+  key = "other";
+  assertEquals(ask(10), [10, 3]);
+  key = null;
+  assertEquals([ask(11), ask(12)], [[11, 4], [12, 5]], "not shared");
+  key = "all";
+  assertEquals(ask(13), [13, 1]);
+  image.version++;
+  assertEquals([ask(14), ask(15)], [[14, 6], [15, 6]]);
+  dispatcher.freeBuffers();
+  assertEquals(ask(16), [16, 7]);
+  assertEquals(metrics.snapshot().apis[0].requests, 10);
 });

@@ -7,13 +7,16 @@ import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { Prng } from "../../src/base/prng.ts";
 import { apis } from "../../src/codec/apis.ts";
+import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
+import { listGroups } from "../../src/codec/messages/list_groups.ts";
 import type { Api } from "../../src/codec/schema.ts";
 import { BrokerProcess } from "../lib/broker_process.ts";
+import { frameOf } from "../protocol/golden_requests.ts";
 import { caseOf } from "./cases.ts";
 import { fuzzedBrokerSettings, FuzzRun } from "./fuzz.ts";
 import { MAX_NEIGHBOUR_MS, MAX_RSS_MIB } from "./promises.ts";
 import { writeFrame } from "./structure.ts";
-import type { Link } from "./wire.ts";
+import { type Link, problemOf } from "./wire.ts";
 import { valuesOf } from "./world.ts";
 
 const SEED = Number(Deno.env.get("TRACKWAY_FUZZ_SEED") ?? 440391);
@@ -108,5 +111,21 @@ Deno.test("writeFrame() puts a fault at the field that it names, and leaves what
         `seed ${seed}: ${wrong.faults[0]}`,
       );
     }
+  }
+});
+
+Deno.test("answers are held against the requests in order, some of which have none or the same correlation id", () => {
+  const heartbeatFrame = frameOf(heartbeat, 0, new Uint8Array(0), 7);
+  const listFrame = frameOf(listGroups, 0, new Uint8Array(0), 7);
+  const otherFrame = frameOf(heartbeat, 0, new Uint8Array(0), 8);
+  const answer = (correlationId: number, ...rest: number[]) => Uint8Array.of(0, 0, 0, correlationId, ...rest);
+  const toHeartbeat = answer(7, 0, 0), toList = answer(7, 0, 0, 0, 0, 0, 0), toOther = answer(8, 0, 0);
+  const right = [[], [toHeartbeat], [toList], [toOther], [toHeartbeat, toList, toOther]];
+  for (const answers of right) {
+    assertEquals(problemOf([heartbeatFrame, listFrame, otherFrame], answers), null);
+  }
+  const wrong = [[answer(9, 0, 0)], [toOther, toHeartbeat], [toHeartbeat, toHeartbeat], [answer(7, 0)]];
+  for (const answers of wrong) {
+    assert(problemOf([heartbeatFrame, listFrame, otherFrame], answers) !== null, answers.join(" "));
   }
 });

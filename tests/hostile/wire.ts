@@ -206,18 +206,21 @@ function mayBeHeld(frame: Uint8Array): boolean {
   return !(at + 4 <= frame.length && view.getInt32(at) <= SHORT_WAIT_MS);
 }
 
-/** Holds answers against the requests: each belongs to one, in their order, and is what its API and version say. */
-function problemOf(frames: readonly Uint8Array[], answers: readonly Uint8Array[]): string | null {
+/**
+ * Holds answers against the requests: each belongs to one, in their order, and is what its API and version say. Some
+ * requests have no answer, and some have the same correlation id.
+ */
+export function problemOf(frames: readonly Uint8Array[], answers: readonly Uint8Array[]): string | null {
   let next = 0;
   for (const answer of answers) {
     const correlationId = new DataView(answer.buffer, answer.byteOffset).getInt32(0);
-    let asked: Asked | null = null;
-    while (next < frames.length && asked === null) {
-      const candidate = askedBy(frames[next++]);
-      if (candidate?.correlationId === correlationId) asked = candidate;
+    let problem: string | null = `an answer to ${correlationId}, which was not asked or not next`;
+    for (let at = next; at < frames.length && problem !== null; at++) {
+      const asked = askedBy(frames[at]);
+      if (asked?.correlationId !== correlationId) continue;
+      problem = decodeProblem(asked, answer);
+      if (problem === null) next = at + 1;
     }
-    if (asked === null) return `an answer to ${correlationId}, which was not asked or not next`;
-    const problem = decodeProblem(asked, answer);
     if (problem !== null) return problem;
   }
   return null;

@@ -34,9 +34,9 @@ export class EpochCheck {
     }
     while (this.index + 1 < entries.length && entries[this.index + 1].startOffset <= lastOffset) this.index++;
     if (lastOffset < this.logStartOffset) return null;
-    if (this.index < 0 && entries.length > 0) {
+    if (entries.length > 0 && Math.max(baseOffset, this.logStartOffset) < entries[0].startOffset) {
       this.hasEarlier ||= leaderEpoch >= 0;
-      return null;
+      if (this.index < 0) return null;
     }
     const noted = this.index < 0 ? -1 : entries[this.index].epoch;
     // The first begins with the log, which may begin inside of a batch.

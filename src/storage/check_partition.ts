@@ -433,17 +433,16 @@ class PartitionChecker {
       const text = `the log start ${logStartOffset} lies past the log's end ${end}`;
       return this.tell("damage", "", null, text, "has the log start at its end");
     }
+    if (epochs.length > 0 && (logStartOffset ?? 0) > base && epochs[0].startOffset < logStartOffset!) {
+      const text = `the log starts at offset ${logStartOffset}, but its first leader epoch at ${
+        epochs[0].startOffset
+      }`;
+      this.tell("damage", LEADER_EPOCH_FILE, null, text, "starts the log at the lower offset");
+    }
     if (!closed) return;
     if (logStartOffset !== undefined && logStartOffset <= base && this.segments.length > 0) {
       const text = `the log start ${logStartOffset} lies not behind the first segment's ${base}`;
       this.tell("damage", "", null, text, "has the log start with its first segment");
-    }
-    const start = Math.max(logStartOffset ?? 0, base);
-    if (epochs.length > 0 && epochs[0].startOffset < start) {
-      const text = `the log starts at offset ${start}, but its first leader epoch at ${
-        epochs[0].startOffset
-      }`;
-      this.tell("damage", LEADER_EPOCH_FILE, null, text, "believes the log start");
     }
     const first = epochs[0];
     if (first !== undefined && last(epochs).startOffset > (end ?? Infinity)) {

@@ -15,8 +15,9 @@ export type Rebuild = (segment: Segment) => void;
  * knows. The indexes must be open. Throws `IoError`.
  */
 export function startFor(segment: Segment, offset: number, rebuild: Rebuild): number {
-  const position = segment.positionBefore(offset);
-  if (beginsBy(segment, position, offset)) return position;
+  const entry = segment.offsets.floor(offset);
+  if (segment.size === 0 || entry === null) return 0;
+  if (fits(segment, entry)) return entry.position;
   rebuild(segment);
   return segment.positionBefore(offset);
 }
@@ -57,31 +58,32 @@ const LOOKED_AT_MAX = 1000;
  */
 export function endsFit(segment: Segment): boolean {
   if (segment.size === 0) return true;
-  if (!beginsBy(segment, segment.positionBefore(Infinity), segment.offsets.lastOffset)) return false;
   const { lastOffset, lastTimestamp } = segment.times;
-  const from = segment.positionBefore(lastOffset);
-  if (!beginsBy(segment, from, lastOffset)) return false;
-  let fits = lastTimestamp < 0;
+  const [last, entry] = [segment.offsets.floor(Infinity), segment.offsets.floor(lastOffset)];
+  if ([last, entry].some((entry) => entry !== null && !fits(segment, entry))) return false;
+  const from = entry?.position ?? 0;
+  let isRight = lastTimestamp < 0;
   let looked = 0;
   walk(segment, from, (peek) => {
     const timestamp = maxTimestampAt(peek, 0);
     const isIndexed = looked === 0 && lastTimestamp >= 0;
     if (isIndexed && lastOffsetAt(peek, 0) < lastOffset) return true;
     looked++;
-    fits = isIndexed ? timestamp === lastTimestamp : timestamp <= lastTimestamp;
-    return fits && looked < LOOKED_AT_MAX;
+    isRight = isIndexed ? timestamp === lastTimestamp : timestamp <= lastTimestamp;
+    return isRight && looked < LOOKED_AT_MAX;
   });
-  return fits;
+  return isRight;
 }
 
-/** Whether a batch begins at `position` that is at `offset` or before. */
-function beginsBy(segment: Segment, position: number, offset: number): boolean {
-  if (position === 0) return true;
-  if (position < 0 || position >= segment.size) return false;
+/**
+ * Whether a batch begins where the entry says, that ends with its offset. (Kafka before 4.0 indexed several batches that
+ * were appended at once by the last offset of all, so it may end before.)
+ */
+function fits(segment: Segment, { offset, position }: { offset: number; position: number }): boolean {
+  if (position <= 0 || position >= segment.size) return false;
   let begins = false;
   walk(segment, position, (peek) => {
-    const baseOffset = baseOffsetAt(peek, 0);
-    begins = baseOffset >= segment.baseOffset && baseOffset <= offset;
+    begins = baseOffsetAt(peek, 0) >= segment.baseOffset && lastOffsetAt(peek, 0) <= offset;
     return false;
   });
   return begins;

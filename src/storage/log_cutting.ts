@@ -49,7 +49,11 @@ export function truncateTo(log: LogState, offset: number): number {
 export function deleteRecordsBefore(log: LogState, offset: number): number {
   if (!isReady(log)) return ErrorCode.KAFKA_STORAGE_ERROR;
   if (offset > log.endOffset) return ErrorCode.OFFSET_OUT_OF_RANGE;
-  if (offset > log.startOffset) moveStart(log, offset);
+  if (offset > log.startOffset) {
+    moveStart(log, offset);
+    // Before the checkpoint of log starts: one that is ahead of the epochs is damaged. A flush tries again what fails.
+    log.attempt("write leader epochs of", () => log.epochFile.write());
+  }
   return ErrorCode.NONE;
 }
 

@@ -7,7 +7,7 @@ import type { EpochEntry } from "./checkpoints.ts";
 import type { LeaderEpochs } from "./leader_epochs.ts";
 import type { LogConfig } from "./log_config.ts";
 import type { LogSegments } from "./log_segments.ts";
-import { agreedStart, loadEpochs, tellOfEarlierEpochs } from "./opening_epochs.ts";
+import { agreedStart, loadEpochs } from "./opening_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { endOfClosedLog, producersAt, recover, type Recovery } from "./recovery.ts";
 
@@ -22,6 +22,8 @@ export interface OpeningInput {
   machineStopped: boolean;
   /** No offset may be missing: no compactor has been here. */
   dense: boolean;
+  /** Where the log ended when it was closed in order; null when it was not, or that is not known. */
+  closedAt: number | null;
   onWarning(text: string): void;
 }
 
@@ -84,10 +86,12 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   segments.directoryUnsynced = true;
   // Recovery finds those of what it checks.
   const { epochs, changed } = loadEpochs(i, i.recoveryPoint);
-  tellOfEarlierEpochs(i, epochs, i.startOffset, i.recoveryPoint);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
-    const startOffset = Math.min(Math.max(i.startOffset, segments.list[0]?.baseOffset ?? 0), endOffset);
+    const start = changed || i.startOffset > endOffset
+      ? i.startOffset
+      : agreedStart(i, epochs, i.startOffset);
+    const startOffset = Math.min(Math.max(start, segments.list[0]?.baseOffset ?? 0), endOffset);
     epochs.truncateFromStart(startOffset);
     epochs.truncateFromEnd(endOffset);
     // Writing the file again takes longer than all the rest of a log that is whole.
@@ -131,8 +135,8 @@ function removeEmpty({ name, segments, recoveryPoint, onWarning }: OpeningInput)
 function recoverWithoutStrays(i: OpeningInput, epochs: LeaderEpochs): Recovery {
   const { onWarning, segments } = i;
   for (;;) {
-    const { machineStopped, recoveryPoint, dense } = i;
-    const recovery = recover({ ...recoveryParts(i), recoveryPoint, epochs, machineStopped, dense });
+    const { machineStopped, recoveryPoint, dense, closedAt } = i;
+    const recovery = recover({ ...recoveryParts(i), recoveryPoint, epochs, machineStopped, dense, closedAt });
     if (recovery.stray === null) return recovery;
     const { path } = recovery.stray.log;
     const kept = segments.setAside(recovery.stray);

@@ -52,13 +52,10 @@ export function offsetForTime(
   maxOffset: number,
   allowance?: Allowance,
 ): TimestampedOffset | null {
-  needReady(log);
-  const found = log.reader.offsetForTime(
-    timestamp,
-    log.startOffset,
-    log.config.indexIntervalBytes,
-    log.isDense,
-    allowance,
+  const { startOffset, config: { indexIntervalBytes }, isDense } = log;
+  const found = searched(
+    log,
+    () => log.reader.offsetForTime(timestamp, startOffset, indexIntervalBytes, isDense, allowance),
   );
   return found !== null && found.offset < maxOffset ? found : null;
 }
@@ -69,9 +66,20 @@ export function offsetOfMaxTimestamp(
   maxOffset: number,
   allowance?: Allowance,
 ): TimestampedOffset | null {
-  needReady(log);
-  const found = log.reader.offsetOfMaxTimestamp(log.config.indexIntervalBytes, log.isDense, allowance);
+  const { config: { indexIntervalBytes }, isDense } = log;
+  const found = searched(log, () => log.reader.offsetOfMaxTimestamp(indexIntervalBytes, isDense, allowance));
   return found !== null && found.offset < maxOffset && found.offset >= log.startOffset ? found : null;
+}
+
+/** Reports the failure of a search: who asked hears only that there was one. */
+function searched<T>(log: LogState, search: () => T): T {
+  needReady(log);
+  try {
+    return search();
+  } catch (error) {
+    log.report("search", error);
+    throw error;
+  }
 }
 
 /** The epoch that `requested` ended in, and where. Throws `IoError`. */

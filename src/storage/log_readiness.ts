@@ -59,6 +59,7 @@ export function openingInput(log: LogState): OpeningInput {
     now: log.clock.monotonic(),
     machineStopped: log.machineStopped,
     dense: log.isDense,
+    closedAt: log.unopened?.closedAt ?? null,
     onWarning: log.onWarning,
   };
 }
@@ -114,7 +115,7 @@ function tellOfLosses(log: LogState, { endOffset, startOffset }: OpenedLog): voi
         `stop the broker and restore the directory from a copy`,
     );
   }
-  if (startOffset < log.startOffset) {
+  if (startOffset < log.startOffset && startOffset === endOffset) {
     log.onWarning(
       `${log.name}: the log start ${log.startOffset} of log-start-offset-checkpoint lies past the log's end: the log ` +
         `now starts at its end, ${startOffset}. If the records before it are wanted, stop the broker, and remove the ` +

@@ -88,10 +88,15 @@ export class OffsetIndex extends EntryFile {
 
   /** A position at or before the batch that holds `offset`, the nearest known. Throws `IoError`. */
   lookup(offset: number): number {
+    return this.floor(offset)?.position ?? 0;
+  }
+
+  /** The last entry whose offset is at most `offset`; null without one. Throws `IoError`. */
+  floor(offset: number): { offset: number; position: number } | null {
     const index = this.floorIndex(offset - this.baseOffset, relativeOffset);
-    if (index < 0) return 0;
+    if (index < 0) return null;
     const { bytes, at } = this.entryAt(index);
-    return readInt32(bytes, at + 4);
+    return { offset: this.baseOffset + relativeOffset(bytes, at), position: positionOf(bytes, at) };
   }
 
   /** Forgets the entries of batches at `position` and after. */

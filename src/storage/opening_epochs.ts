@@ -85,8 +85,8 @@ function found(i: OpeningInput, offset: number, upTo: number): EpochsFound | nul
 }
 
 /**
- * Where a log begins that was closed in order: when the epochs begin before the log start of the checkpoint, one of the two
- * is damaged, since both were written last; then no record is hidden.
+ * Where a log begins. When the epochs begin before the log start of the checkpoint, one of the two is damaged: they are cut
+ * first. Then no record is hidden.
  */
 export function agreedStart(i: OpeningInput, epochs: LeaderEpochs, startOffset: number): number {
   tellOfEarlierEpochs(i, epochs, startOffset, Infinity);
@@ -103,7 +103,7 @@ export function agreedStart(i: OpeningInput, epochs: LeaderEpochs, startOffset: 
 }
 
 /** Deleted records that are there again: the epochs, which are cut with the log's start, remember it when nothing else does. */
-export function tellOfEarlierEpochs(
+function tellOfEarlierEpochs(
   i: OpeningInput,
   epochs: LeaderEpochs,
   startOffset: number,

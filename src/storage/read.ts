@@ -4,7 +4,7 @@
  */
 
 import { MAGIC_AT } from "../codec/batch_format.ts";
-import { baseOffsetAt, lastOffsetAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts";
+import { baseOffsetAt, isIntact, lastOffsetAt, PEEK_BYTES, sizeAt } from "./batch_scan.ts";
 import { IoError } from "./files.ts";
 import type { Segment } from "./segment.ts";
 
@@ -78,8 +78,14 @@ export function readBatches(
         throw damaged(segment, position + at);
       }
       const lastOffset = lastOffsetAt(buffer, at);
+      const isLegacy = buffer[at + MAGIC_AT] !== 2;
+      // A batch with a damaged magic byte looks like one of the old formats, which are rare.
+      if (isLegacy && size <= held - at && !isIntact(buffer, at, size)) {
+        if (from >= 0) return finish(buffer, from, at, nextOffset, position, false);
+        throw damaged(segment, position + at);
+      }
       // A compressed set of the old formats tells its last offset only.
-      if (dense && buffer[at + MAGIC_AT] === 2) {
+      if (dense && !isLegacy) {
         const baseOffset = baseOffsetAt(buffer, at);
         const fits = expected < 0 ? baseOffset <= fetchOffset : baseOffset === expected;
         if (!fits || lastOffset < baseOffset) {

@@ -43,6 +43,8 @@ export interface RecoveryInput {
   machineStopped: boolean;
   /** No offset may be missing inside of a segment: no compactor has been here. */
   dense: boolean;
+  /** Where the log ended when it was closed in order: then nothing before it was cut short by the stop. */
+  closedAt: number | null;
   onWarning(text: string): void;
 }
 
@@ -125,7 +127,8 @@ export function recover(i: RecoveryInput): Recovery {
       const laterSegments = i.segments.slice(index + 1);
       const found = i.machineStopped || cuts.length > 0
         ? null
-        : misplaced(segment, end, nextOffset) ?? reasonNotToCut([segment, ...laterSegments], end);
+        : misplaced(segment, end, nextOffset) ?? damagedSince(i, segment, end, nextOffset) ??
+          reasonNotToCut([segment, ...laterSegments], end);
       if (found !== null) {
         return outcome({ damage: { path: segment.log.path, position: end, reason: found } });
       }
@@ -143,6 +146,23 @@ export function recover(i: RecoveryInput): Recovery {
   // An end that no record leads up to would have readers wait for it for ever.
   const last = i.segments.findLastIndex(({ size, baseOffset }) => size > 0 || baseOffset <= nextOffset);
   return outcome({ emptyAtEnd: i.segments.length - 1 - last });
+}
+
+/**
+ * Why what is at `position` must not be cut off in a log that was closed in order behind it: it was whole then. Null where
+ * it was not, and where the file has been cut short since: nothing is left then that could be mended.
+ */
+function damagedSince(
+  { closedAt }: RecoveryInput,
+  segment: Segment,
+  position: number,
+  offset: number,
+): string | null {
+  if (closedAt === null || offset >= closedAt) return null;
+  const header = new Uint8Array(PEEK_BYTES);
+  const held = segment.log.get().readAt(header, position);
+  if (held < PEEK_BYTES || sizeAt(header, 0) > segment.size - position) return null;
+  return `the log was closed in order at offset ${closedAt}: what is there was whole then`;
 }
 
 /**

@@ -95,6 +95,21 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   }, services.clock.monotonic());
   if (session.errorCode !== ErrorCode.NONE) return { errorCode: session.errorCode, responses: [] };
 
+  const ahead = readAhead(session.partitions, limitsOf(request, context), context);
+  if (ahead === null) return readOrHold(session, request, context);
+  let isGone = false;
+  context.onDisconnect = () => isGone = true;
+  return ahead.then(() => {
+    context.onDisconnect = null;
+    return isGone ? null : readOrHold(session, request, context);
+  });
+};
+
+function readOrHold(
+  session: SessionFetch,
+  request: FetchRequest,
+  context: RequestContext,
+): FetchResponse | PromiseLike<FetchResponse | null> {
   const limits = limitsOf(request, context);
   // Nobody can be given more than the limit, so nobody waits for more.
   const minBytes = Math.min(request.minBytes, limits.maxBytes);
@@ -104,7 +119,29 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   // What was read so far is read again after the wait: held until then, it would be memory that nobody counts.
   context.loans.giveAll();
   return new HeldFetch(session, request, context, minBytes, bytesAvailable).answer;
-};
+}
+
+/**
+ * Resolves when what the fetch may give of partitions that are read slowly is in memory; null when all may be read at
+ * once. A disk must not hold up everybody.
+ */
+function readAhead(
+  partitions: readonly FetchedPartition[],
+  limits: Limits,
+  { services }: RequestContext,
+): Promise<void> | null {
+  let reads: Promise<void>[] | null = null;
+  let bytes = 0;
+  for (const { topic, partition, fetchOffset, partitionMaxBytes } of partitions) {
+    if (bytes >= limits.maxBytes) break;
+    const wanted = Math.min(partitionMaxBytes, limits.maxBytes - bytes);
+    const read = services.replicas.get(topic, partition)?.log.readAhead(fetchOffset, wanted) ?? null;
+    if (read === null) continue;
+    bytes += wanted;
+    (reads ??= []).push(read);
+  }
+  return reads && Promise.all(reads).then(() => {});
+}
 
 function limitsOf(request: FetchRequest, { services, version }: RequestContext): Limits {
   return {

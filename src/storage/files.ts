@@ -24,6 +24,11 @@ export class IoError extends Error {
 export interface FileHandle {
   /** Fills `into` from `position` on and gives the number of bytes read: fewer only at the end of the file. */
   readAt(into: Uint8Array, position: number): number;
+  /**
+   * Reads up to `bytes` bytes from `position` on for nobody, so that {@link readAt} finds them in memory. Does not hold up
+   * the event loop. Rejects with `IoError`.
+   */
+  readAhead(position: number, bytes: number): Promise<void>;
   /** Writes all of `bytes` or throws; after a throw any prefix of them may be in the file. */
   writeAt(bytes: Uint8Array, position: number): void;
   truncate(size: number): void;

@@ -114,6 +114,10 @@ export class FaultyFiles implements Files {
     const handle = this.inner.open(path, create);
     return {
       readAt: (into, position) => this.whole("read", path, () => handle.readAt(into, position), { position }),
+      readAhead: async (position, bytes) => {
+        this.begin("read", path, { position }, () => {});
+        await handle.readAhead(position, bytes);
+      },
       writeAt: (bytes, position) => {
         this.begin("write", path, { position, bytes }, (done) => {
           const kept = Math.floor(bytes.length * done);

@@ -139,6 +139,11 @@ export class MemoryFiles implements Files {
         into.set(from);
         return from.length;
       },
+      readAhead: async () => {
+        assert(open, "file used after close");
+        await Promise.resolve();
+        assert(open, "file closed while it is read");
+      },
       writeAt: (bytes, position) => change({ position, bytes: bytes.slice() }),
       truncate: (size) => change({ size }),
       size: () => node.cached.size,

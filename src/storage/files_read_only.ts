@@ -35,6 +35,7 @@ function refuse(path: string): never {
 function readOnlyHandle(inner: FileHandle, path: string): FileHandle {
   return {
     readAt: (into, position) => inner.readAt(into, position),
+    readAhead: (position, bytes) => inner.readAhead(position, bytes),
     size: () => inner.size(),
     close: () => inner.close(),
     writeAt: () => refuse(path),
@@ -61,6 +62,7 @@ function openForReading(path: string): FileHandle {
         if (count === 0 || done === into.length) return done;
       }
     },
+    readAhead: () => Promise.resolve(), // nobody else is held up here
     size: () => attempt("stat", path, () => fs.fstatSync(descriptor).size),
     close: () => attempt("close", path, () => fs.closeSync(descriptor)),
     writeAt: () => refuse(path),

@@ -15,6 +15,31 @@ function failed(operation: string, path: string, cause: unknown): IoError {
   return new IoError(operation, path, typeof code === "string" ? code : String(cause), { cause });
 }
 
+/** What {@link RealFile.readAhead} reads into and nobody looks at; who finds none waits for one. */
+class Scratch {
+  private readonly waiting: ((buffer: Uint8Array) => void)[] = [];
+  private readonly free: Uint8Array[] = [];
+  private made = 0;
+
+  constructor(private readonly bufferBytes: number, private readonly atMost: number) {}
+
+  take(): Uint8Array | Promise<Uint8Array> {
+    const buffer = this.free.pop();
+    if (buffer !== undefined) return buffer;
+    if (this.made === this.atMost) return new Promise((resolve) => this.waiting.push(resolve));
+    this.made++;
+    return new Uint8Array(this.bufferBytes);
+  }
+
+  give(buffer: Uint8Array): void {
+    const next = this.waiting.shift();
+    if (next !== undefined) next(buffer);
+    else this.free.push(buffer);
+  }
+}
+/** More at once would only make a disk seek more; the operating system reads ahead of each by itself. */
+const scratch = new Scratch(256 * 1024, 4);
+
 class RealFile implements FileHandle {
   constructor(private readonly descriptor: number, private readonly path: string) {}
 
@@ -30,6 +55,32 @@ class RealFile implements FileHandle {
       throw failed("read", this.path, error);
     }
     return done;
+  }
+
+  async readAhead(position: number, bytes: number): Promise<void> {
+    const into = await scratch.take();
+    try {
+      for (let done = 0; done < bytes;) {
+        const count = await this.readOnThread(into, Math.min(into.length, bytes - done), position + done);
+        if (count === 0) break;
+        done += count;
+      }
+    } finally {
+      scratch.give(into);
+    }
+  }
+
+  private readOnThread(into: Uint8Array, bytes: number, position: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      fs.read(
+        this.descriptor,
+        into,
+        0,
+        bytes,
+        position,
+        (error, count) => error ? reject(failed("read", this.path, error)) : resolve(count),
+      );
+    });
   }
 
   writeAt(bytes: Uint8Array, position: number): void {

@@ -16,8 +16,8 @@ export class PooledFile {
   /** Set on use, cleared by the pool's looks. */
   touched = false;
   handle: FileHandle | null = null;
-  /** Syncs under way, by descriptor: one that is let go meanwhile is closed when its last sync ends. */
-  private syncs: Map<FileHandle, number> | null = null;
+  /** Syncs and the like under way, by descriptor: one that is let go meanwhile is closed when the last of them ends. */
+  private uses: Map<FileHandle, number> | null = null;
 
   constructor(private readonly pool: HandlePool, readonly place: Place, public name: string) {}
 
@@ -47,26 +47,35 @@ export class PooledFile {
     return this.handle !== null || this.pool.files.stat(this.path) !== null;
   }
 
-  async sync(): Promise<void> {
+  sync(): Promise<void> {
+    return this.use((handle) => handle.sync());
+  }
+
+  /** See {@link FileHandle.readAhead}. */
+  readAhead(position: number, bytes: number): Promise<void> {
+    return this.use((handle) => handle.readAhead(position, bytes));
+  }
+
+  private async use(work: (handle: FileHandle) => Promise<void>): Promise<void> {
     const handle = this.get();
-    const syncs = this.syncs ??= new Map();
-    syncs.set(handle, (syncs.get(handle) ?? 0) + 1);
+    const uses = this.uses ??= new Map();
+    uses.set(handle, (uses.get(handle) ?? 0) + 1);
     try {
-      await handle.sync();
+      await work(handle);
     } finally {
-      const left = syncs.get(handle)! - 1;
+      const left = uses.get(handle)! - 1;
       if (left > 0) {
-        syncs.set(handle, left);
+        uses.set(handle, left);
       } else {
-        syncs.delete(handle);
+        uses.delete(handle);
         if (this.handle !== handle) handle.close();
       }
     }
   }
 
-  /** Whether a sync of the open descriptor is under way. */
-  get syncing(): boolean {
-    return this.handle !== null && this.syncs !== null && this.syncs.has(this.handle);
+  /** Whether a sync or the like of the open descriptor is under way. */
+  get inUse(): boolean {
+    return this.handle !== null && this.uses !== null && this.uses.has(this.handle);
   }
 
   /** Closes it if it is open. A sync under way keeps the descriptor until it ends. */
@@ -104,7 +113,7 @@ export class HandlePool {
   closeIdle(): void {
     for (let i = this.openFiles.length - 1; i >= 0; i--) {
       const file = this.openFiles[i];
-      if (file.touched || file.syncing) file.touched = false;
+      if (file.touched || file.inUse) file.touched = false;
       else this.release(i);
     }
   }
@@ -113,13 +122,13 @@ export class HandlePool {
     for (let i = this.openFiles.length - 1; i >= 0; i--) this.release(i);
   }
 
-  // Two rounds at most: the first clears the marks, the second finds a file, unless all are pinned by syncs; then the
+  // Two rounds at most: the first clears the marks, the second finds a file, unless all are in use; then the
   // bound gives way, because a write that cannot open its file would fail for no fault of the disk.
   private evictOne(): void {
     for (let looked = 0; looked < 2 * this.openFiles.length; looked++) {
       if (this.hand >= this.openFiles.length) this.hand = 0;
       const file = this.openFiles[this.hand];
-      if (file.touched || file.syncing) {
+      if (file.touched || file.inUse) {
         file.touched = false;
         this.hand++;
         continue;
@@ -135,8 +144,8 @@ export class HandlePool {
     assert(handle !== null, "pool holds a closed file");
     const last = this.openFiles.pop()!;
     if (last !== file) this.openFiles[index] = last;
-    const syncing = file.syncing;
+    const inUse = file.inUse;
     file.handle = null;
-    if (!syncing) handle.close();
+    if (!inUse) handle.close();
   }
 }

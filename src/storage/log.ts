@@ -36,6 +36,7 @@ import {
   offsetForTime,
   offsetOfMaxTimestamp,
   read,
+  readAhead,
   type ReadResult,
 } from "./log_queries.ts";
 import { findLog } from "./log_readiness.ts";
@@ -164,6 +165,11 @@ export class Log {
   /** Whole batches from the one that holds `fetchOffset` on. OFFSET_OUT_OF_RANGE before the start or past the end. */
   read(fetchOffset: number, limits: ReadLimits): ReadResult {
     return read(this.state, fetchOffset, limits);
+  }
+
+  /** To be awaited before {@link read} by those that can wait; null says that there is no need. */
+  readAhead(fetchOffset: number, maxBytes: number): Promise<void> | null {
+    return readAhead(this.state, fetchOffset, maxBytes);
   }
 
   /**

@@ -45,6 +45,20 @@ export function read(log: LogState, fetchOffset: number, limits: ReadLimits): Re
   }
 }
 
+/**
+ * Resolves when a read of `maxBytes` bytes from `fetchOffset` on need not wait for the disk any more; null when it may be
+ * done at once, which is nearly always.
+ */
+export function readAhead(log: LogState, fetchOffset: number, maxBytes: number): Promise<void> | null {
+  if (log.unopened !== null || fetchOffset < log.startOffset || fetchOffset >= log.endOffset) return null;
+  try {
+    return log.reader.readAhead(fetchOffset, maxBytes, log.config.indexIntervalBytes);
+  } catch (error) {
+    log.report("read", error);
+    return null;
+  }
+}
+
 /** The first record from `timestamp` on, if it lies below `maxOffset`. Throws `IoError`. */
 export function offsetForTime(
   log: LogState,

@@ -3,11 +3,13 @@
  * index, which is nearly every fetch.
  */
 
+import type { Clock } from "../base/clock.ts";
 import type { Allowance } from "../codec/allowance.ts";
 import { IoError } from "./files.ts";
 import { offsetBefore, type Rebuild, startFor } from "./index_lookup.ts";
 import type { LogSegments } from "./log_segments.ts";
 import { type BatchesRead, misplaced, readBatches, type ReadLimits } from "./read.ts";
+import { ReadAhead } from "./read_ahead.ts";
 import type { Segment } from "./segment.ts";
 import {
   firstRecordSince,
@@ -17,6 +19,8 @@ import {
 } from "./time_lookup.ts";
 
 const CURSORS_KEPT = 8;
+/** What was written last is in memory. */
+const TAIL_BYTES = 4 * 1024 * 1024;
 
 interface Cursor {
   offset: number;
@@ -30,7 +34,15 @@ export class LogReader {
   /** Segments behind which records are missing, which was told. */
   private readonly toldOf = new WeakSet<Segment>();
 
-  constructor(private readonly segments: LogSegments, private readonly onWarning: (text: string) => void) {}
+  private readonly ahead: ReadAhead;
+
+  constructor(
+    private readonly segments: LogSegments,
+    clock: Clock,
+    private readonly onWarning: (text: string) => void,
+  ) {
+    this.ahead = new ReadAhead(clock);
+  }
 
   /**
    * Batches from `fetchOffset` on, which must be in the log. In a log that is `dense` no offset may be missing: a segment
@@ -49,7 +61,8 @@ export class LogReader {
         this.segments.openIndexes(segment, indexIntervalBytes);
         position = startFor(segment, fetchOffset, rebuild);
       }
-      const read = readBatches(segment, position, exact, fetchOffset, limits, dense);
+      const from = position;
+      const read = this.ahead.timed(() => readBatches(segment, from, exact, fetchOffset, limits, dense));
       // A segment may end before the next one begins: the compactor leaves gaps.
       if (read.atEnd && index + 1 < list.length) {
         const next = list[index + 1].baseOffset;
@@ -61,6 +74,20 @@ export class LogReader {
       if (read.nextOffset > fetchOffset) this.remember(read.nextOffset, segment, read.nextPosition);
       return read;
     }
+  }
+
+  /**
+   * Has what a read from `fetchOffset` on would look at brought into memory, where that may take long; null when the read
+   * may be done at once. Throws `IoError`.
+   */
+  readAhead(fetchOffset: number, maxBytes: number, indexIntervalBytes: number): Promise<void> | null {
+    if (!this.ahead.isDue) return null;
+    const cursor = this.cursors.find((cursor) => cursor.offset === fetchOffset);
+    const segment = cursor?.segment ?? this.segments.list[this.segments.indexFor(fetchOffset)];
+    if (cursor === undefined) this.segments.openIndexes(segment, indexIntervalBytes);
+    const position = cursor?.position ?? startFor(segment, fetchOffset, this.rebuild(indexIntervalBytes));
+    if (segment === this.segments.active && segment.size - position <= TAIL_BYTES) return null;
+    return this.ahead.bring(segment.log, position, Math.min(maxBytes, segment.size - position));
   }
 
   private tellOfGap(segment: Segment, from: number, to: number): void {

@@ -113,7 +113,7 @@ export class LogState {
     this.segments = new LogSegments(o.files, o.pool, o.trash, place, (segment) => {
       this.onWarning(`${this.name}: building the indexes of ${segment.log.path} anew`);
     });
-    this.reader = new LogReader(this.segments, (text) => this.onWarning(`${this.name}: ${text}`));
+    this.reader = new LogReader(this.segments, o.clock, (text) => this.onWarning(`${this.name}: ${text}`));
     this.epochFile = new EpochFile(this.segments);
     this.flusher = new LogFlusher({
       segments: this.segments,

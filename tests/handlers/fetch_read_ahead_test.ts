@@ -1,0 +1,115 @@
+/** Fetches of what lies on the disk: who waits for it, and who does not. */
+import { assertEquals } from "@std/assert/equals";
+import { ManualClock } from "../../src/base/clock.ts";
+import { fetch, type FetchRequest, type FetchResponse } from "../../src/codec/messages/fetch.ts";
+import type { RequestContext } from "../../src/handlers/context.ts";
+import { fetchHandler } from "../../src/handlers/fetch.ts";
+import { FetchSessions } from "../../src/replication/fetch_sessions.ts";
+import { HeldRequests } from "../../src/replication/held_requests.ts";
+import { Partition } from "../../src/replication/partition.ts";
+import { Replicas } from "../../src/replication/replicas.ts";
+import { BufferPool, Loans } from "../../src/server/buffer_pool.ts";
+import type { FileHandle } from "../../src/storage/files.ts";
+import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { configWith, imageWith } from "../cluster/support.ts";
+import { fetchFrom } from "../protocol/requests.ts";
+import { append, batch, openManager, START, TOPIC_ID } from "../storage/helpers.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+/** A disk on which each read takes as long as it is told to. */
+class SlowFiles extends MemoryFiles {
+  readonly clock = new ManualClock();
+  readMs = 0;
+  /** Reads that were made for nobody. */
+  ahead: { position: number; bytes: number }[] = [];
+  /** Set while such reads are to be held. */
+  gate: Promise<void> = Promise.resolve();
+
+  override open(path: string, create: boolean): FileHandle {
+    const handle = super.open(path, create);
+    return {
+      ...handle,
+      readAt: (into, position) => {
+        this.clock.advance(this.readMs);
+        return handle.readAt(into, position);
+      },
+      readAhead: async (position, bytes) => {
+        this.ahead.push({ position, bytes });
+        await this.gate;
+        this.clock.advance(this.readMs);
+      },
+    };
+  }
+}
+
+/** A partition of 8 MB on a slow disk, and how to fetch a megabyte of it. */
+async function slowPartition() {
+  const files = new SlowFiles(() => START);
+  const { manager } = await openManager({}, files, files.clock);
+  const log = manager.create("t", 0, TOPIC_ID);
+  for (let i = 0; i < 16; i++) append(log, batch(1, { bytes: MEGABYTE / 2 }));
+  const replicas = new Replicas();
+  replicas.add(new Partition(log, TOPIC_ID, 1, 0, [1]));
+  const held = new HeldRequests();
+  const services = {
+    clock: files.clock,
+    config: configWith(),
+    cluster: { image: imageWith({ t: 1 }) },
+    replicas,
+    held,
+    answerRoomBytes: () => Infinity,
+    fetchSessions: new FetchSessions(10, () => 0),
+  };
+  const context = {
+    services,
+    version: 11,
+    onDisconnect: null,
+    loans: new Loans(new BufferPool()),
+  } as unknown as RequestContext;
+  const ask = (offset: number) => {
+    const request = fetchFrom("t", [[0, offset]], { maxWaitMs: 0 });
+    return fetchHandler(
+      fetch.request.decode(fetch.request.encode(11, request), 11) as FetchRequest,
+      context,
+    ) as FetchResponse | PromiseLike<FetchResponse | null>;
+  };
+  return { files, ask, context };
+}
+
+const recordBytes = (response: FetchResponse | null) => response!.responses[0].partitions[0].records!.length;
+
+Deno.test("a fetch is answered at once while the disk is fast, and read ahead for when a read was slow", async () => {
+  const { files, ask } = await slowPartition();
+  const first = ask(0);
+  assertEquals(first instanceof Promise, false);
+  files.readMs = 3;
+  ask(1);
+  assertEquals(files.ahead, []); // that one found out
+  const third = ask(2);
+  assertEquals(third instanceof Promise, true);
+  assertEquals(recordBytes(await third) > 0, true);
+  assertEquals(files.ahead.length, 1);
+});
+
+Deno.test("a fetch of what was written last is never read ahead for", async () => {
+  const { files, ask } = await slowPartition();
+  files.readMs = 3;
+  ask(0);
+  assertEquals(ask(15) instanceof Promise, false);
+  assertEquals(files.ahead, []);
+});
+
+Deno.test("a client that leaves while its fetch is read ahead for gets nothing read", async () => {
+  const { files, ask, context } = await slowPartition();
+  files.readMs = 3;
+  ask(0);
+  let open = () => {};
+  files.gate = new Promise((resolve) => open = resolve);
+  const answer = ask(1);
+  context.onDisconnect!();
+  const before = files.clock.monotonic();
+  open();
+  assertEquals(await answer, null);
+  assertEquals(files.clock.monotonic() - before, files.readMs); // the one read that was under way
+});

@@ -131,6 +131,7 @@ async function start(
     onWarning: warn,
     retentionCheckIntervalMs: config.get("log.retention.check.interval.ms"),
     checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),
+    recoveryBytesMax: config.get("trackway.recovery.max.bytes"),
   });
   opened.push(() => logs.close());
   const store = openedStore ?? openStore();

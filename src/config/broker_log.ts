@@ -248,6 +248,12 @@ export const logRows = {
     min: 0,
     doc: "How often recovery points are written to disk.",
   }),
+  // Kafka goes by time alone: at 300 MB/s a minute is many seconds of reading at the next start.
+  "trackway.recovery.max.bytes": long({
+    or: 4294967296,
+    min: 1048576,
+    doc: "About how much of the logs a start after a crash may have to read; of one log, a sixteenth of it.",
+  }),
   "log.flush.start.offset.checkpoint.interval.ms": int({
     or: 60000,
     min: 0,

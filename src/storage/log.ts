@@ -19,15 +19,7 @@ import type { Allowance } from "../codec/allowance.ts";
 import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
 import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
-import {
-  close,
-  flush,
-  flushNow,
-  hasUnflushed,
-  lacksIndexes,
-  shortenRecovery,
-  unflushedBytes,
-} from "./log_durability.ts";
+import { close, flush, flushNow, hasUnflushed, lacksIndexes, shortenRecovery } from "./log_durability.ts";
 import {
   activeProducers,
   endOffsetForEpoch,
@@ -246,8 +238,8 @@ export class Log {
   }
 
   /** Bytes after the recovery point, about: what a restart after a crash would read. */
-  get unflushedBytes(): number {
-    return unflushedBytes(this.state);
+  get bytesToRecover(): number {
+    return this.state.bytesToRecover;
   }
 
   /** Whether a restart after a crash would have to read what is on the device, because its indexes are not. */

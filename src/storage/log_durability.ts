@@ -54,20 +54,6 @@ export function shortenRecovery(log: LogState): Promise<void> {
   return flushBy(log, () => log.flusher.flushWithIndexes()).catch((error) => log.report("flush", error));
 }
 
-/** Bytes after the recovery point, about. */
-export function unflushedBytes(log: LogState): number {
-  if (!hasUnflushed(log)) return 0;
-  const { segments } = log;
-  const recoveryPoint = Math.min(log.flushedOffset, log.indexedOffset);
-  const first = segments.indexFor(recoveryPoint);
-  let bytes = 0;
-  for (const segment of segments.list.slice(first)) bytes += segment.size;
-  log.attempt("read an index of", () => {
-    bytes -= segments.list[first].positionBefore(recoveryPoint);
-  });
-  return bytes;
-}
-
 /** Brings everything to the device and lets go of the files. True when the log is whole on disk. */
 export async function close(log: LogState): Promise<boolean> {
   const { segments } = log;

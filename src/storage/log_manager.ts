@@ -57,6 +57,8 @@ export interface LogManagerOptions extends Claimant {
    * what was not on the device may be lost, in any part.
    */
   bootId?: string | null;
+  /** About how many bytes of logs a start after a crash may have to read; of one log, a sixteenth of it. */
+  recoveryBytesMax?: number;
   /** How often offsets are checkpointed (`log.flush.offset.checkpoint.interval.ms`). */
   checkpointIntervalMs?: number;
 }
@@ -67,7 +69,11 @@ const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
 /** High watermarks move all the time; a stale one costs a follower some truncation. */
 const HIGH_WATERMARK_INTERVAL_MS = 5_000;
 /** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
-const RECOVERY_BYTES_MAX = 64 << 20;
+const FLUSHED_FROM_BYTES = 64 << 20;
+/** A few seconds of reading. */
+const DEFAULT_RECOVERY_BYTES_MAX = 4 * 2 ** 30;
+/** So many logs may have as much of that as one of them may. */
+const RECOVERY_LOGS = 16;
 const SYNCED_AT_ONCE = 32;
 /** What looking through the logs may hold up others for, each second. */
 const VISIT_MS = 4;
@@ -293,6 +299,7 @@ export class LogManager {
         () => this.checkpoints.write(logStarts, false),
       );
     }
+    await this.boundRecovery();
     if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
       this.lastCheckpointMs = now;
       await this.checkpoint();
@@ -451,9 +458,32 @@ export class LogManager {
 
   private async checkpoint(): Promise<void> {
     for (const log of [...this.logs.values()]) {
-      const reads = log.hasUnflushed && log.unflushedBytes > RECOVERY_BYTES_MAX;
-      if (reads || log.lacksIndexes) await log.shortenRecovery();
+      if (log.bytesToRecover > FLUSHED_FROM_BYTES || log.lacksIndexes) await log.shortenRecovery();
     }
+    this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
+  }
+
+  /**
+   * Bounds what a start after a crash would have to read. Where much is written, a checkpoint now and then does not: this
+   * comes between. Those with the most to read are flushed, until half of what is allowed is left.
+   */
+  private async boundRecovery(): Promise<void> {
+    const max = this.o.recoveryBytesMax ?? DEFAULT_RECOVERY_BYTES_MAX;
+    const perLog = max / RECOVERY_LOGS;
+    let total = 0;
+    let largest = 0;
+    for (const { bytesToRecover } of this.logs.values()) {
+      total += bytesToRecover;
+      largest = Math.max(largest, bytesToRecover);
+    }
+    if (total <= max && largest <= perLog) return;
+    const due: Log[] = [];
+    for (const log of [...this.logs.values()].sort((a, b) => b.bytesToRecover - a.bytesToRecover)) {
+      if (log.bytesToRecover <= perLog && (total <= max / 2 || log.bytesToRecover === 0)) break;
+      due.push(log);
+      total -= log.bytesToRecover;
+    }
+    await manyAtOnce(due, (log) => log.shortenRecovery());
     this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
   }
 

@@ -95,6 +95,7 @@ function take(log: LogState, opened: OpenedLog): void {
   log.startOffset = startOffset;
   log.highWatermark = Math.min(log.highWatermark, endOffset);
   log.flushedOffset = log.indexedOffset = opened.flushedOffset;
+  log.bytesToRecover = log.segments.unsyncedBytes;
   log.epochFile.open(opened.epochs, opened.epochsChanged, log.unopened?.how === "crashed");
   log.producers = opened.producers;
   log.snapshotOffset = log.segments.snapshots.latest ?? -1;

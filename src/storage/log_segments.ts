@@ -63,6 +63,11 @@ export class LogSegments {
     return this.list.reduce((sum, segment) => sum + segment.size, 0);
   }
 
+  /** Bytes that no sync has covered, as far as is known. */
+  get unsyncedBytes(): number {
+    return this.list.reduce((sum, { size, syncedSize }) => sum + size - syncedSize, 0);
+  }
+
   get baseOffsets(): number[] {
     return this.list.map((segment) => segment.baseOffset);
   }

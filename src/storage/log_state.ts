@@ -81,6 +81,8 @@ export class LogState {
   lastFlushMs: number;
   /** The offset of the latest producer snapshot; -1 without one. */
   snapshotOffset = -1;
+  /** Bytes of the log since the recovery point, but for what a truncation or retention has removed of them. */
+  bytesToRecover = 0;
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 
@@ -146,13 +148,14 @@ export class LogState {
   }
 
   private beginFlush(): (indexed: boolean) => void {
-    const { endOffset, truncations } = this;
+    const { endOffset, truncations, bytesToRecover } = this;
     const activeBase = Math.min(this.segments.active?.baseOffset ?? endOffset, endOffset);
     return (indexed) => {
       if (truncations !== this.truncations) return;
       this.flushedOffset = Math.max(this.flushedOffset, endOffset);
       // Of all but the active segment the indexes are always synced with the log.
       this.indexedOffset = Math.max(this.indexedOffset, indexed ? endOffset : activeBase);
+      if (indexed) this.bytesToRecover -= bytesToRecover;
     };
   }
 

@@ -92,6 +92,7 @@ function write(
   }
   segment.unsynced = true;
   log.endOffset = nextOffset;
+  log.bytesToRecover += bytes.length;
   log.diskWorks();
   // Entries that cannot be written now are kept, and written with the next ones.
   if (segment.indexesDue) log.attempt("write indexes of", () => segment.writeIndexes());

@@ -8,7 +8,7 @@ import type { Files } from "../../src/storage/files.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { AppendOptions, AppendResult, Log } from "../../src/storage/log.ts";
 import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
-import { LogManager } from "../../src/storage/log_manager.ts";
+import { LogManager, type LogManagerOptions } from "../../src/storage/log_manager.ts";
 import { assertEquals } from "@std/assert/equals";
 
 export const DIRECTORY = "/data";
@@ -45,6 +45,7 @@ export async function openManager(
   config: Partial<LogConfig> = {},
   files: Files = new MemoryFiles(() => START),
   clock = new ManualClock(),
+  options: Partial<LogManagerOptions> = {},
 ): Promise<Setup> {
   const warnings: string[] = [];
   const whole = { ...defaultLogConfig, ...config };
@@ -56,6 +57,7 @@ export async function openManager(
     clock,
     configOf: () => whole,
     onWarning: (warning) => warnings.push(warning),
+    ...options,
   });
   return { files, clock, manager, config: whole, warnings };
 }

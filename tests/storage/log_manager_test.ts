@@ -250,6 +250,43 @@ Deno.test("LogManager flushes a log that a crash would take long to read again",
   assertEquals(log.flushedOffset, 2);
 });
 
+Deno.test("LogManager bounds what a start after a crash reads, in one log and in all, without waiting for a checkpoint", async () => {
+  const { manager, clock, files } = await openManager({}, undefined, undefined, {
+    recoveryBytesMax: 16 * 2000,
+  });
+  const logs = [0, 1, 2, 3].map((partition) => manager.create("t", partition, TOPIC_ID));
+  const toRecover = () => logs.map((log) => log.nextOffset - log.recoveryPoint);
+  mustAppend(logs[0], batch(1, { bytes: 1500 }));
+  mustAppend(logs[1], batch(1, { bytes: 2500 }));
+  clock.advance(1000);
+  await manager.tick();
+  assertEquals(toRecover(), [1, 0, 0, 0]);
+  assertEquals(
+    readText(files, "/data/recovery-point-offset-checkpoint"),
+    "0\n4\nt 0 0\nt 1 1\nt 2 0\nt 3 0\n",
+  );
+});
+
+Deno.test("LogManager flushes the logs with most to read first, down to half of what is allowed", async () => {
+  const { manager, clock } = await openManager({}, undefined, undefined, { recoveryBytesMax: 16 * 2000 });
+  const logs = Array.from({ length: 24 }, (_, partition) => manager.create("t", partition, TOPIC_ID));
+  for (const [i, log] of logs.entries()) mustAppend(log, batch(1, { bytes: 1000 + 20 * i }));
+  clock.advance(1000);
+  await manager.tick();
+  assertEquals(logs.every(({ recoveryPoint }) => recoveryPoint === 0), true);
+  for (const [i, log] of logs.entries()) if (i < 8) mustAppend(log, batch(1, { bytes: 500 }));
+  clock.advance(1000);
+  await manager.tick();
+  const flushed = logs.flatMap(({ recoveryPoint }, i) => recoveryPoint > 0 ? [i] : []);
+  const left = logs.reduce((sum, { bytesToRecover }) => sum + bytesToRecover, 0);
+  assertEquals([flushed.includes(7), flushed.includes(8), left <= 16_000, left > 13_000], [
+    true,
+    false,
+    true,
+    true,
+  ]);
+});
+
 Deno.test("a topic id that is missing or unreadable is all zeros, until someone who knows sets it", async () => {
   const { manager, log, files } = await openLog();
   mustAppend(log, batch(1));

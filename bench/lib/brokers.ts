@@ -33,7 +33,8 @@ export interface BrokerKind {
 
 export type Environment = Readonly<Record<string, string>>;
 
-const START_PATIENCE_MS = 180_000;
+/** Kafka with ten thousand partitions on a busy machine takes minutes. */
+const START_PATIENCE_MS = 600_000;
 /** What Kafka gets in the comparison unless KAFKA_HEAP_OPTS says otherwise: enough for every scenario here. */
 const KAFKA_HEAP = "-Xmx512M -Xms256M";
 
@@ -76,11 +77,17 @@ function kafkaScript(script: string): BrokerKind {
   return {
     name: "Kafka",
     async start(port, directory, environment) {
-      const answered = firstAnswer(port, () => null);
-      const said = await runScript(script, ["start", String(port), directory], port, environment);
+      // Asked beside the script, which looks around once more before it says that the broker is up.
+      let failure: string | null = null;
+      const [{ uptime }, said] = await Promise.all([
+        firstAnswer(port, () => failure),
+        runScript(script, ["start", String(port), directory], port, environment).catch((error) => {
+          failure = error.message;
+          throw error;
+        }),
+      ]);
       const pid = Number(/pid (\d+)/.exec(said)?.[1]);
       if (!(pid > 0)) throw new Error(`${script} did not say the pid: ${said}`);
-      const { uptime } = await answered;
       return {
         pid,
         port,
@@ -125,7 +132,10 @@ async function runScript(
 }
 
 function kafkaEnvironment(): Record<string, string> {
-  return { KAFKA_HEAP_OPTS: Deno.env.get("KAFKA_HEAP_OPTS") ?? KAFKA_HEAP };
+  return {
+    KAFKA_HEAP_OPTS: Deno.env.get("KAFKA_HEAP_OPTS") ?? KAFKA_HEAP,
+    KAFKA_BASELINE_START_TIMEOUT: String(START_PATIENCE_MS / 1000),
+  };
 }
 
 function kafkaHome(home: string): BrokerKind {

@@ -68,7 +68,7 @@ export const manyPartitions: Scenario = {
   ],
   async measure({ launch }) {
     // Kafka maps two index files of each, and needs more than the other scenarios give it.
-    const environment = { KAFKA_HEAP_OPTS: "-Xmx1G -Xms256M", KAFKA_BASELINE_START_TIMEOUT: "180" };
+    const environment = { KAFKA_HEAP_OPTS: "-Xmx1G -Xms256M" };
     let broker = await launch(environment);
     const made = await ledMs(broker, async (client) => {
       await makeTopics(client, "wide", TOPICS, PARTITIONS_EACH);

@@ -112,7 +112,7 @@ async function start(
 
   const directory = dataDirectory(loaded);
   const openStore = () => {
-    const store = SqliteStore.open(directory);
+    const store = SqliteStore.open(directory, warn);
     opened.push(() => store.close());
     return store;
   };

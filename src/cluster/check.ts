@@ -24,7 +24,14 @@ import {
   PRODUCER_IDS_KEY,
   TOPIC_PREFIX,
 } from "./rows.ts";
-import { checkFormat, findDamage, isSqliteError, METADATA_FILE, walFaultOf } from "./sqlite_file.ts";
+import {
+  checkFormat,
+  checkSize,
+  findDamage,
+  isSqliteError,
+  METADATA_FILE,
+  walFaultOf,
+} from "./sqlite_file.ts";
 
 /** What the metadata says, as far as it could be read. */
 export interface CheckedMetadata {
@@ -57,6 +64,7 @@ export function checkMetadata(directory: string, report: Report): CheckedMetadat
       });
     }
     if (!exists(path)) return null;
+    checkSize(path);
     return withDatabase(path, (database) => checkDatabase(database, path, report));
   } catch (error) {
     const problem = problemOf(path, error);
@@ -114,7 +122,11 @@ function checkDatabase(database: DatabaseSync, path: string, report: Report): Ch
   const deletions = new Set<string>();
   let clusterId: string | null = null;
   let isNew = true;
-  if (checkFormat(database, path).fresh) return { isNew, clusterId, topics, deletions };
+  if (checkFormat(database, path).fresh) {
+    const outcome = "takes the topics over that it finds by their directories, without their settings";
+    report({ severity: "note", file: path, position: null, problem: "it is empty", outcome });
+    return { isNew, clusterId, topics, deletions };
+  }
   const damage = findDamage(database);
   if (damage !== null) tell(damage);
   for (const row of database.prepare("SELECT key, value FROM entries ORDER BY key").iterate()) {

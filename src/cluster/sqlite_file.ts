@@ -41,6 +41,7 @@ export function openMetadataFile<T>(
   use: (database: DatabaseSync, path: string) => T,
 ): T {
   const path = join(directory, METADATA_FILE);
+  checkSize(path);
   checkWal(path, report);
   let database: DatabaseSync | undefined;
   try {
@@ -73,6 +74,14 @@ export function walFaultOf(path: string): (WalFault & { path: string }) | null {
   const fault = findWalFault(readFileSync(wal));
   return fault === null ? null : { path: wal, ...fault };
 }
+
+/** SQLite takes a file that is shorter than any page for a new one. Throws {@link StartupError}. */
+export function checkSize(path: string): void {
+  const size = sizeOf(path) ?? 0;
+  if (size > 0 && size < MIN_PAGE_BYTES) throw new StartupError(damaged(path, `it has ${size} bytes`));
+}
+
+const MIN_PAGE_BYTES = 512;
 
 function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;

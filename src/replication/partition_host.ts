@@ -17,7 +17,7 @@ import { TopicSettings } from "../config/resource_settings.ts";
 import { IoError } from "../storage/files.ts";
 import type { Log } from "../storage/log.ts";
 import type { LogManager } from "../storage/log_manager.ts";
-import { partitionDirectory } from "../storage/names.ts";
+import { PARTITION_METADATA_FILE, partitionDirectory } from "../storage/names.ts";
 import { logConfigOf } from "../storage/topic_log_config.ts";
 import { Partition } from "./partition.ts";
 import type { Replicas } from "./replicas.ts";
@@ -196,7 +196,7 @@ export class PartitionHost {
       const found = logs.get(topic.name, index);
       if (found !== undefined && isSame(found, topic)) {
         // Else the directory would be taken for any later topic of this name too.
-        if (found.topicId === ZERO_UUID) logs.setTopicId(found, topic.topicId);
+        if (found.topicId !== topic.topicId) this.mendTopicId(found, topic);
         return found;
       }
       if (found !== undefined) {
@@ -212,6 +212,16 @@ export class PartitionHost {
       }
       return null;
     }
+  }
+
+  private mendTopicId(log: Log, { topicId }: TopicImage): void {
+    if (log.topicId !== ZERO_UUID) {
+      this.o.report(
+        `The topic id ${log.topicId} in ${PARTITION_METADATA_FILE} of ${log.name} is damaged: the metadata has ${topicId}, ` +
+          "which is put in its place",
+      );
+    }
+    this.o.logs.setTopicId(log, topicId);
   }
 
   /** Takes away the log of a topic that was deleted. Told of once, not at each retry, when it fails. */
@@ -295,5 +305,11 @@ function listed(names: readonly string[]): string {
 
 /** Whether the directory belongs to this topic, and not to an earlier one of the same name. */
 function isSame(log: Log, topic: TopicImage): boolean {
-  return log.topicId === topic.topicId || log.topicId === ZERO_UUID;
+  return log.topicId === topic.topicId || log.topicId === ZERO_UUID || isMisread(log.topicId, topic.topicId);
+}
+
+/** Whether two ids differ in one character. Ids are random: two topics have none that are so close. */
+function isMisread(found: string, topicId: string): boolean {
+  const differing = [...topicId].filter((character, at) => character !== found[at]);
+  return found.length === topicId.length && differing.length === 1;
 }

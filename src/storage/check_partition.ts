@@ -130,7 +130,10 @@ class PartitionChecker {
     }
     if (value !== null && topicId !== null && value !== topicId) {
       const text = `the topic id is ${value}, the metadata has ${topicId} for the topic`;
-      this.tell("damage", PARTITION_METADATA_FILE, null, text, "takes the partition offline");
+      const outcome = [...value].filter((character, at) => character !== topicId[at]).length === 1
+        ? "puts that in its place: ids that differ so little are one that is damaged"
+        : "sets the directory aside, keeps it, and begins an empty one";
+      this.tell("damage", PARTITION_METADATA_FILE, null, text, outcome);
     }
   }
 

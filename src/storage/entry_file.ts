@@ -1,7 +1,7 @@
 /**
  * A file of fixed-size entries in ascending order: what the offset index and the time index have in common. Entries
- * wait in memory until a block of them is written, and older ones are looked up in the file: an index costs a few
- * hundred bytes of memory, however large. Only what follows the recovery point may be missing after a crash, and
+ * wait in memory until a block of them is written, or the log is left alone, and older ones are looked up in the file: an
+ * index that nobody writes to costs a few hundred bytes of memory, however large. Only what follows the recovery point may be missing after a crash, and
  * recovery makes it anew.
  */
 
@@ -12,11 +12,12 @@ import type { PooledFile } from "./handles.ts";
 const BLOCK_ENTRIES = 512;
 /** A search in the file reads single entries until the range is this small, then the range. */
 const RANGE_ENTRIES = 256;
+const NO_ENTRIES = new Uint8Array(0);
 
 export abstract class EntryFile {
   /** Entries in the file; -1 until {@link openEntries}. */
   private stored = -1;
-  private pending = new Uint8Array(0);
+  private pending: Uint8Array = NO_ENTRIES;
   private pendingCount = 0;
   private unsynced = false;
   /** The file may be longer than what is stored in it. */
@@ -143,7 +144,7 @@ export abstract class EntryFile {
       const bytes = this.pending.subarray(0, this.pendingCount * this.entryBytes);
       this.file.create().writeAt(bytes, this.stored * this.entryBytes);
       this.stored += this.pendingCount;
-      this.pendingCount = 0;
+      this.dropPending();
       this.unsynced = true;
     }
     if (this.untrimmed) this.trim();
@@ -156,8 +157,13 @@ export abstract class EntryFile {
   private replace(): void {
     this.file.replace(this.pending.subarray(0, this.pendingCount * this.entryBytes));
     this.stored = this.pendingCount;
-    this.pendingCount = 0;
+    this.dropPending();
     this.replaces = this.untrimmed = this.unsynced = false;
+  }
+
+  private dropPending(): void {
+    this.pendingCount = 0;
+    this.pending = NO_ENTRIES;
   }
 
   async sync(): Promise<void> {

@@ -19,7 +19,15 @@ import type { Allowance } from "../codec/allowance.ts";
 import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
 import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
-import { close, flush, flushNow, hasUnflushed, lacksIndexes, shortenRecovery } from "./log_durability.ts";
+import {
+  close,
+  flush,
+  flushNow,
+  hasUnflushed,
+  lacksIndexes,
+  rest,
+  shortenRecovery,
+} from "./log_durability.ts";
 import {
   activeProducers,
   endOffsetForEpoch,
@@ -245,6 +253,11 @@ export class Log {
   /** Whether a restart after a crash would have to read what is on the device, because its indexes are not. */
   get lacksIndexes(): boolean {
     return lacksIndexes(this.state);
+  }
+
+  /** To be called now and then: a log that got nothing since the last call gives back what it keeps to write quickly. */
+  rest(): void {
+    rest(this.state);
   }
 
   /** Leaves the note of a failed sync that the disk did not take when it was due. To be called now and then. */

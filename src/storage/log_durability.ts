@@ -54,6 +54,16 @@ export function shortenRecovery(log: LogState): Promise<void> {
   return flushBy(log, () => log.flusher.flushWithIndexes()).catch((error) => log.report("flush", error));
 }
 
+/** Has the indexes' entries written that wait in memory, if nothing was appended since the last call. */
+export function rest(log: LogState): void {
+  if (log.unopened !== null) return;
+  const { active } = log.segments;
+  if (log.endOffset === log.restedAt && active !== undefined) {
+    log.attempt("write indexes of", () => active.writeIndexes());
+  }
+  log.restedAt = log.endOffset;
+}
+
 /** Brings everything to the device and lets go of the files. True when the log is whole on disk. */
 export async function close(log: LogState): Promise<boolean> {
   const { segments } = log;

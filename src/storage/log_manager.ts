@@ -457,8 +457,11 @@ export class LogManager {
   }
 
   private async checkpoint(): Promise<void> {
+    const slices = new Slices(this.o.clock, VISIT_MS);
     for (const log of [...this.logs.values()]) {
       if (log.bytesToRecover > FLUSHED_FROM_BYTES || log.lacksIndexes) await log.shortenRecovery();
+      log.rest();
+      if (slices.isOver) await slices.next();
     }
     this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
   }

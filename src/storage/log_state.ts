@@ -83,6 +83,8 @@ export class LogState {
   snapshotOffset = -1;
   /** Bytes of the log since the recovery point, but for what a truncation or retention has removed of them. */
   bytesToRecover = 0;
+  /** The log's end when it was last looked at whether something is appended to it. */
+  restedAt = -1;
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 

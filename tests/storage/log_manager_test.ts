@@ -21,6 +21,7 @@ import {
   openLog,
   openManager,
   readAll,
+  sizeOf,
   START,
   TOPIC_ID,
 } from "./helpers.ts";
@@ -528,4 +529,22 @@ Deno.test("LogManager.remove() is content with a renaming that was done although
   clock.advance(1000);
   await manager.tick();
   assertEquals(directories(), 0);
+});
+
+Deno.test("LogManager.tick() has a log that is left alone write the index entries that it keeps in memory, and opens no file again then", async () => {
+  const { manager, log, files, clock } = await openLog({ indexIntervalBytes: 1 });
+  const entries = () => sizeOf(files, `${DIRECTORY}/t-0/00000000000000000000.index`) / 8;
+  const minute = async () => {
+    clock.advance(60_000);
+    await manager.tick();
+    return entries();
+  };
+  for (let i = 0; i < 10; i++) mustAppend(log, batch(1));
+  assertEquals(await minute(), 0);
+  mustAppend(log, batch(1));
+  assertEquals([await minute(), await minute()], [0, 10]);
+  await minute();
+  assertEquals([await minute(), manager.pool.openCount], [10, 0]);
+  mustAppend(log, batch(1));
+  assertEquals([log.read(10, { maxBytes: 1, maxOffset: 12, minOneMessage: true }).nextOffset], [11]);
 });

@@ -96,7 +96,7 @@ export function lookAtMeta(files: Files, path: string): Looked<MetaProperties> {
 
 /** The marker of an orderly stop. */
 export function lookAtMarker(files: Files, path: string): Looked<boolean> {
-  return looked(path, () => readCleanShutdown(files, path));
+  return looked(path, () => readCleanShutdown(files, path) !== null);
 }
 
 /** A producer snapshot, whose file is there. */

@@ -150,26 +150,38 @@ export function writeMetaProperties(files: Files, path: string, meta: MetaProper
   replaceFile(files, path, lines.join("\n") + "\n", true);
 }
 
-/**
- * Whether the marker of an orderly stop is there. Throws {@link CorruptCheckpoint} when it is not what anybody writes; older
- * Kafka leaves it empty.
- */
-export function readCleanShutdown(files: Files, path: string): boolean {
+/** The marker of an orderly stop. */
+export interface CleanShutdown {
+  /**
+   * A checksum of the offset checkpoints as they were then: the ends of logs that nobody has opened yet come from there.
+   * Null in Kafka's marker, whose reader ignores it.
+   */
+  checkpointsSum: number | null;
+}
+
+/** Null when there is none. Throws {@link CorruptCheckpoint} when it is not what anybody writes; older Kafka leaves it empty. */
+export function readCleanShutdown(files: Files, path: string): CleanShutdown | null {
   const text = readText(files, path);
-  if (text === null || text === "") return text !== null;
+  if (text === null || text === "") return text === null ? null : { checkpointsSum: null };
   let version: unknown;
+  let checkpointsSum: unknown;
   try {
-    ({ version } = JSON.parse(text));
+    ({ version, checkpointsSum } = JSON.parse(text));
   } catch (error) {
     throw corrupt(path, (error as Error).message);
   }
   if (version !== 0) throw corrupt(path, `version is ${JSON.stringify(version)}, expected 0`);
-  return true;
+  return { checkpointsSum: typeof checkpointsSum === "number" ? checkpointsSum : null };
 }
 
 /** Marks that everything was flushed and closed, so that the next start need not look into the logs. */
-export function writeCleanShutdown(files: Files, path: string, brokerEpoch: number): void {
-  replaceFile(files, path, JSON.stringify({ version: 0, brokerEpoch }), true);
+export function writeCleanShutdown(
+  files: Files,
+  path: string,
+  brokerEpoch: number,
+  checkpointsSum: number,
+): void {
+  replaceFile(files, path, JSON.stringify({ version: 0, brokerEpoch, checkpointsSum }), true);
 }
 
 function parseProperties(text: string, separator: string): Map<string, string> {

@@ -5,6 +5,7 @@
 import { newUuid } from "../codec/uuid.ts";
 import {
   CLEAN_SHUTDOWN_FILE,
+  type CleanShutdown,
   CorruptCheckpoint,
   LOCK_FILE,
   META_PROPERTIES_FILE,
@@ -30,7 +31,7 @@ export class DataDirectoryError extends Error {
 export interface Claim {
   meta: MetaProperties;
   /** The marker was there. It is gone now: what happens from here on may end uncleanly. */
-  closedCleanly: boolean;
+  cleanShutdown: CleanShutdown | null;
   /** What is wrong with the marker, which then says nothing; null when nothing is. */
   problem: string | null;
   unlock: Unlock;
@@ -64,30 +65,33 @@ export async function claimDirectory(files: Files, directory: string, claimant: 
     const meta = found ?? { clusterId: clusterId ?? stored ?? newId(), nodeId, directoryId: newId() };
     if (stored !== null && stored !== meta.clusterId) throw foreignStore(directory, meta.clusterId, stored);
     if (found === null) writeMetaProperties(files, path, meta);
-    const { closedCleanly, problem } = takeMarker(files, directory);
+    const { cleanShutdown, problem } = takeMarker(files, directory);
     // Whoever made the directory may have died before.
-    if (!closedCleanly) syncName(files, directory);
+    if (cleanShutdown === null) syncName(files, directory);
     files.syncDirectoryNow(directory);
-    return { meta, closedCleanly, problem, unlock };
+    return { meta, cleanShutdown, problem, unlock };
   } catch (error) {
     unlock();
     throw unusable(directory, error);
   }
 }
 
-/** Whether the marker of an orderly stop is there. It is gone afterwards. */
-function takeMarker(files: Files, directory: string): { closedCleanly: boolean; problem: string | null } {
+/** The marker of an orderly stop, null without one. It is gone afterwards. */
+function takeMarker(
+  files: Files,
+  directory: string,
+): { cleanShutdown: CleanShutdown | null; problem: string | null } {
   const marker = `${directory}/${CLEAN_SHUTDOWN_FILE}`;
-  let closedCleanly = false;
+  let cleanShutdown: CleanShutdown | null = null;
   let problem: string | null = null;
   try {
-    closedCleanly = readCleanShutdown(files, marker);
+    cleanShutdown = readCleanShutdown(files, marker);
   } catch (error) {
     if (!(error instanceof CorruptCheckpoint)) throw error;
     problem = `${error.message}; reading the logs as after a crash`;
   }
-  if (closedCleanly || problem !== null) files.remove(marker);
-  return { closedCleanly, problem };
+  if (cleanShutdown !== null || problem !== null) files.remove(marker);
+  return { cleanShutdown, problem };
 }
 
 /** What to tell the operator of a directory in which something cannot be read or written; other errors come back as they are. */

@@ -12,6 +12,7 @@ import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
 import {
   BOOT_ID_FILE,
   CLEAN_SHUTDOWN_FILE,
+  type CleanShutdown,
   CorruptCheckpoint,
   type MetaProperties,
   readTopicId,
@@ -123,13 +124,13 @@ export class LogManager {
    */
   static async open(o: LogManagerOptions): Promise<LogManager> {
     const { files, directory } = o;
-    const { meta, closedCleanly, problem, unlock } = await claimDirectory(files, directory, o);
+    const { meta, cleanShutdown, problem, unlock } = await claimDirectory(files, directory, o);
     if (problem !== null) o.onWarning(problem);
     try {
       const pool = new HandlePool(files, o.maxOpenFiles ?? DEFAULT_MAX_OPEN_FILES);
       const manager = new LogManager(o, pool, meta, unlock);
       const bootBefore = readText(files, `${directory}/${BOOT_ID_FILE}`);
-      await manager.loadAll(closedCleanly, bootBefore);
+      await manager.loadAll(cleanShutdown, bootBefore);
       manager.loaded = true;
       if (manager.takenBack) manager.lowerCheckpoints();
       manager.noteBoot(bootBefore);
@@ -320,7 +321,10 @@ export class LogManager {
     });
     clean = this.attempt("write checkpoints", () => {
       this.checkpoints.writeAll();
-      if (clean) writeCleanShutdown(this.o.files, `${this.o.directory}/${CLEAN_SHUTDOWN_FILE}`, brokerEpoch);
+      if (clean) {
+        const path = `${this.o.directory}/${CLEAN_SHUTDOWN_FILE}`;
+        writeCleanShutdown(this.o.files, path, brokerEpoch, this.checkpoints.sum);
+      }
     }) && clean;
     if (!clean) {
       this.o.onWarning(
@@ -333,9 +337,18 @@ export class LogManager {
 
   // -------------------------------------------------------------------------------------------------------- opening
 
-  private async loadAll(closedCleanly: boolean, bootBefore: string | null): Promise<void> {
+  private async loadAll(cleanShutdown: CleanShutdown | null, bootBefore: string | null): Promise<void> {
     const { files, directory, clock, bootId } = this.o;
+    const closedCleanly = cleanShutdown !== null;
     const machineStopped = !closedCleanly && bootBefore !== null && bootId != null && bootBefore !== bootId;
+    const sum = cleanShutdown?.checkpointsSum ?? null;
+    const endsAreKnown = closedCleanly && sum === this.checkpoints.sum;
+    const areDamaged = sum !== null && !endsAreKnown;
+    if (areDamaged) {
+      this.o.onWarning(
+        `The checkpoints in ${directory} are not what the last stop has left; looking into every log for its end`,
+      );
+    }
     const points = this.checkpoints.of(recoveryPoints);
     const starts = this.checkpoints.of(logStarts);
     const marks = this.checkpoints.of(highWatermarks);
@@ -359,10 +372,11 @@ export class LogManager {
       const { topic, partition } = place;
       const log = this.load(topic, partition, {
         topicId: this.topicIdOf(path),
-        recoveryPoint: points.get(name),
+        recoveryPoint: areDamaged ? undefined : points.get(name),
         logStartOffset: starts.get(name),
         highWatermark: marks.get(name),
         origin: closedCleanly ? "closed" : "crashed",
+        endIsKnown: endsAreKnown,
         machineStopped,
         wasCompacted: compacted.has(name) || isStateTopic(topic),
       });
@@ -417,6 +431,7 @@ export class LogManager {
       | "logStartOffset"
       | "highWatermark"
       | "origin"
+      | "endIsKnown"
       | "machineStopped"
       | "wasCompacted"
     >,

@@ -33,6 +33,8 @@ export interface LogOptions {
   highWatermark?: number;
   /** How the last use ended; "new" is a directory just made. After "closed" the recovery point is the log's end. */
   origin: "new" | "closed" | "crashed";
+  /** Whether the recovery point of a log that was closed in order is its end for sure; else it is looked for at once. */
+  endIsKnown?: boolean;
   /** The machine stopped since then: what was not on the device may be lost in any part. */
   machineStopped?: boolean;
   /** Whether a compactor has been at it, whatever its settings say now: then offsets may be missing. */
@@ -137,7 +139,8 @@ export class LogState {
     this.onTakenBack = o.onTakenBack ?? (() => {});
     this.wasCompacted = o.wasCompacted ?? false;
     const how = o.origin === "closed" ? "closed" : "crashed";
-    this.unopened = { listed: false, how, closedAt: how === "closed" ? o.recoveryPoint ?? null : null };
+    const closedAt = how === "closed" && o.endIsKnown === true ? o.recoveryPoint ?? null : null;
+    this.unopened = { listed: false, how, closedAt };
   }
 
   get name(): string {

@@ -4,6 +4,7 @@
  * the time nothing has, and the disk may sleep.
  */
 
+import { extendCrc32c } from "../codec/crc32c.ts";
 import {
   CorruptCheckpoint,
   HIGH_WATERMARK_FILE,
@@ -14,7 +15,7 @@ import {
   writeOffsets,
 } from "./checkpoints.ts";
 import { DataDirectoryError } from "./data_directory.ts";
-import { type Files, IoError } from "./files.ts";
+import { type Files, IoError, readFile } from "./files.ts";
 import type { Log } from "./log.ts";
 
 /** A file: what of a log is in it (null: nothing), and what is lost with one that the operator moves away. */
@@ -61,6 +62,17 @@ export class OffsetCheckpoints {
       checkpoint,
       readOffsetFile(place, checkpoint.file, checkpoint.without),
     ]));
+  }
+
+  /** A checksum over the files as they are now. Throws `IoError`. */
+  get sum(): number {
+    const { files, directory } = this.place;
+    return all.reduce((sum, { file }) => {
+      const bytes = readFile(files, `${directory}/${file}`) ?? new Uint8Array(0);
+      // The length, too, lest what moves from one file into the next goes unseen.
+      const length = new TextEncoder().encode(`${bytes.length}\n`);
+      return extendCrc32c(extendCrc32c(sum, length, 0, length.length), bytes, 0, bytes.length);
+    }, 0);
   }
 
   /** The offsets in the file, by partition directory. */

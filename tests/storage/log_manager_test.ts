@@ -89,7 +89,8 @@ Deno.test("after a clean stop no log is read at start, and the first use finds e
   log.highWatermark = 2;
   manager.deleteRecordsBefore(log, 1);
   await manager.close();
-  assertEquals(readText(memory, "/data/.kafka_cleanshutdown"), '{"version":0,"brokerEpoch":-1}');
+  const { checkpointsSum, ...kafkas } = JSON.parse(readText(memory, "/data/.kafka_cleanshutdown")!);
+  assertEquals([kafkas, typeof checkpointsSum], [{ version: 0, brokerEpoch: -1 }, "number"]);
 
   const opened: string[] = [];
   const watching = new Proxy(memory, {
@@ -444,7 +445,7 @@ Deno.test("LogManager.open() goes on without checkpointed offsets that cannot be
     const left = (files as MemoryFiles).crashed("killed");
     replaceFile(left, "/data/recovery-point-offset-checkpoint", "0\n2\nt 0 -5\nu 0 -1\n", false);
     const again = await openManager({}, left);
-    assertEquals(again.warnings.length, 2);
+    assertEquals(again.warnings.length, origin === "closed" ? 3 : 2);
     assertIncludes(again.warnings[0], "t-0 has offset -5, which cannot be");
     const back = again.manager.get("t", 0)!;
     assertEquals([back.nextOffset, back.recoveryPoint >= 0, readAll(back).length], [5, true, 5]);

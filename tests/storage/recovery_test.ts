@@ -2,6 +2,7 @@ import { assertEquals } from "@std/assert/equals";
 import { buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { replaceFile } from "../../src/storage/files.ts";
+import { FaultyFiles } from "../../src/storage/files_faulty.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { LogConfig } from "../../src/storage/log_config.ts";
 import {
@@ -354,4 +355,37 @@ Deno.test("left-overs of deletions and compactions are cleared away", async () =
     "partition.metadata",
   ]);
   assertEquals(names.includes("00000000000000000999.index"), false);
+});
+
+for (const offset of [0, 5, 19, 21, 100_000]) {
+  Deno.test(`a recovery point of ${offset} that the last clean stop did not write is never answered as the log's end`, async () => {
+    const { log, manager, files } = await openLog(SMALL);
+    for (let i = 0; i < 20; i++) mustAppend(log, batch(1, { first: i }));
+    log.highWatermark = 20;
+    await manager.close();
+    replaceFile(files, "/data/recovery-point-offset-checkpoint", `0\n1\nt 0 ${offset}\n`, false);
+    const { log: again, warnings } = await reopened(files as MemoryFiles);
+    assertEquals([again.nextOffset, again.highWatermark], [20, 20]);
+    assertIncludes(warnings[0], "are not what the last stop has left; looking into every log for its end");
+    assertEquals([warnings.length, readAll(again).length], [1, 20]);
+  });
+}
+
+Deno.test("after a clean stop no log is looked into, unless the marker does not vouch for the checkpoints", async () => {
+  const { log, manager, files } = await openLog(SMALL);
+  for (let i = 0; i < 20; i++) mustAppend(log, batch(1));
+  await manager.close();
+  const marker = "/data/.kafka_cleanshutdown";
+  for (const [content, looked] of [[null, false], ['{"version":0,"brokerEpoch":-1}', true]] as const) {
+    const left = (files as MemoryFiles).crashed("killed");
+    if (content !== null) replaceFile(left, marker, content, false);
+    let opened = false;
+    const faulty = new FaultyFiles(left, ({ path }) => {
+      if (path.endsWith(".log") && !path.endsWith("/.lock")) opened ||= path.includes("t-0");
+      return null;
+    });
+    faulty.stat = (path) => left.stat(path);
+    const { manager: again, warnings } = await openManager(SMALL, faulty);
+    assertEquals([again.get("t", 0)!.nextOffset, opened, warnings], [20, looked, []]);
+  }
 });

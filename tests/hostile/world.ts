@@ -91,8 +91,9 @@ function valueOf(path: string, name: string, topicIds: TopicIds, prng: Prng): un
       return prng.pick(["range", "range", "roundrobin"]);
     case "topicNames[]":
       return prng.chance(0.02) ? topic() : `made-${prng.int(20)}`;
-    case "topics.name":
     case "topicData.name":
+      return prng.chance(0.02) ? "__consumer_offsets" : topic();
+    case "topics.name":
       return topic();
     case "topics.partitions[]":
     case "topics.partitionIndexes[]":
@@ -101,6 +102,7 @@ function valueOf(path: string, name: string, topicIds: TopicIds, prng: Prng): un
   }
   switch (name) {
     case "topic":
+      return prng.chance(0.02) ? "__consumer_offsets" : topic();
     case "topicName":
     case "resourceName":
       return topic();

@@ -233,7 +233,10 @@ export function producersAt(
   },
   offset: number,
 ): { producers: ProducerState; upTo: number } {
-  const snapshot = i.snapshots.load(offset, i.now, i.onWarning);
+  const loaded = i.snapshots.load(offset, i.now, i.onWarning);
+  // What lies between one that is older and the first batch is gone: a producer would be held to a sequence that it has left
+  // behind, where one that nobody knows may go on (KIP-360).
+  const snapshot = loaded !== null && loaded.offset >= (i.segments[0]?.baseOffset ?? offset) ? loaded : null;
   const producers = snapshot?.state ?? new ProducerState();
   let upTo = snapshot?.offset ?? 0;
   if (i.segments.length === 0) return { producers, upTo };

@@ -389,3 +389,24 @@ Deno.test("after a clean stop no log is looked into, unless the marker does not 
     assertEquals([again.get("t", 0)!.nextOffset, opened, warnings], [20, looked, []]);
   }
 });
+
+Deno.test("a producer snapshot that is older than the first batch is not believed: what came between is gone", async () => {
+  const { log, manager, files } = await openLog({ segmentBytes: 300 });
+  for (let i = 0; i < 8; i++) {
+    mustAppend(log, batch(1, { producerId: 1, producerEpoch: 0, baseSequence: i, bytes: 100 }));
+  }
+  const bases = log.segmentBaseOffsets;
+  await manager.close();
+  const left = (files as MemoryFiles).crashed("killed");
+  // The others never reached the device, nor did it that this one was removed.
+  const names = left.list("/data/t-0").map(({ name }) => name);
+  for (const name of names.filter((name) => name.endsWith(".snapshot"))) left.remove(`/data/t-0/${name}`);
+  const old = contentOf(files, `/data/t-0/${String(bases[1]).padStart(20, "0")}.snapshot`);
+  left.open(`/data/t-0/${String(bases[1]).padStart(20, "0")}.snapshot`, true).writeAt(old, 0);
+  for (const base of bases.slice(0, -1)) left.remove(logPath(base));
+  left.remove(logPath(bases.at(-1)!));
+  left.open(logPath(bases.at(-1)!), true).close();
+  left.remove("/data/.kafka_cleanshutdown");
+  const { log: again } = await reopened(left, { segmentBytes: 300 });
+  assertEquals(again.activeProducers(), []);
+});

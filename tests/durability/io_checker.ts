@@ -405,7 +405,7 @@ function checkSegment(files: Files, path: string, indexIntervalBytes: number): v
     }
     const largest = Math.max(0, ...ends.map(({ position }, i) => (ends[i + 1]?.position ?? at) - position));
     must(
-      offsets.length > 0 || log.length <= 2 * (indexIntervalBytes + largest),
+      offsets.length > 0 || log.length <= 4 * (indexIntervalBytes + largest),
       `${path}.index has no entry for ${log.length} bytes`,
     );
   }

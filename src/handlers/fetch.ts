@@ -133,8 +133,9 @@ function readAhead(
   let reads: Promise<void>[] | null = null;
   let bytes = 0;
   for (const { topic, partition, fetchOffset, partitionMaxBytes } of partitions) {
-    if (bytes >= limits.maxBytes) break;
     const wanted = Math.min(partitionMaxBytes, limits.maxBytes - bytes);
+    // A limit below 0 takes nothing, and must not leave more to those behind it than the whole fetch may give.
+    if (wanted <= 0) continue;
     const read = services.replicas.get(topic, partition)?.log.readAhead(fetchOffset, wanted) ?? null;
     if (read === null) continue;
     bytes += wanted;

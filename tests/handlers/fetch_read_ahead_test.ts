@@ -43,19 +43,21 @@ class SlowFiles extends MemoryFiles {
   }
 }
 
-/** A partition of 8 MB on a slow disk, and how to fetch a megabyte of it. */
-async function slowPartition() {
+/** Two partitions of 8 MB on a slow disk, and how to fetch a megabyte of the first, or something else. */
+async function slowPartitions() {
   const files = new SlowFiles(() => START);
   const { manager } = await openManager({}, files, files.clock);
-  const log = manager.create("t", 0, TOPIC_ID);
-  for (let i = 0; i < 16; i++) append(log, batch(1, { bytes: MEGABYTE / 2 }));
   const replicas = new Replicas();
-  replicas.add(new Partition(log, TOPIC_ID, 1, 0, [1]));
+  for (const partition of [0, 1]) {
+    const log = manager.create("t", partition, TOPIC_ID);
+    for (let i = 0; i < 16; i++) append(log, batch(1, { bytes: MEGABYTE / 2 }));
+    replicas.add(new Partition(log, TOPIC_ID, 1, 0, [1]));
+  }
   const held = new HeldRequests();
   const services = {
     clock: files.clock,
     config: configWith(),
-    cluster: { image: imageWith({ t: 1 }) },
+    cluster: { image: imageWith({ t: 2 }) },
     replicas,
     held,
     answerRoomBytes: () => Infinity,
@@ -67,20 +69,20 @@ async function slowPartition() {
     onDisconnect: null,
     loans: new Loans(new BufferPool()),
   } as unknown as RequestContext;
-  const ask = (offset: number) => {
-    const request = fetchFrom("t", [[0, offset]], { maxWaitMs: 0 });
+  const ask = (offset: number) => send(fetchFrom("t", [[0, offset]], { maxWaitMs: 0 }));
+  const send = (request: ReturnType<typeof fetchFrom>) => {
     return fetchHandler(
       fetch.request.decode(fetch.request.encode(11, request), 11) as FetchRequest,
       context,
     ) as FetchResponse | PromiseLike<FetchResponse | null>;
   };
-  return { files, ask, context };
+  return { files, ask, send, context };
 }
 
 const recordBytes = (response: FetchResponse | null) => response!.responses[0].partitions[0].records!.length;
 
 Deno.test("a fetch is answered at once while the disk is fast, and read ahead for when a read was slow", async () => {
-  const { files, ask } = await slowPartition();
+  const { files, ask } = await slowPartitions();
   const first = ask(0);
   assertEquals(first instanceof Promise, false);
   files.readMs = 3;
@@ -93,7 +95,7 @@ Deno.test("a fetch is answered at once while the disk is fast, and read ahead fo
 });
 
 Deno.test("a fetch of what was written last is never read ahead for", async () => {
-  const { files, ask } = await slowPartition();
+  const { files, ask } = await slowPartitions();
   files.readMs = 3;
   ask(0);
   assertEquals(ask(15) instanceof Promise, false);
@@ -101,7 +103,7 @@ Deno.test("a fetch of what was written last is never read ahead for", async () =
 });
 
 Deno.test("a client that leaves while its fetch is read ahead for gets nothing read", async () => {
-  const { files, ask, context } = await slowPartition();
+  const { files, ask, context } = await slowPartitions();
   files.readMs = 3;
   ask(0);
   let open = () => {};
@@ -112,4 +114,14 @@ Deno.test("a client that leaves while its fetch is read ahead for gets nothing r
   open();
   assertEquals(await answer, null);
   assertEquals(files.clock.monotonic() - before, files.readMs); // the one read that was under way
+});
+
+Deno.test("limits below 0 do not have more read ahead than the whole fetch may give", async () => {
+  const { files, ask, send } = await slowPartitions();
+  files.readMs = 3;
+  ask(0);
+  send(fetchFrom("t", [[1, 0]]));
+  const wanted: [number, number, number][] = [[0, 1, -(2 ** 31)], [1, 1, 2 ** 31 - 1]];
+  await send(fetchFrom("t", wanted, { maxBytes: MEGABYTE }));
+  assertEquals(files.ahead.map(({ bytes }) => bytes), [MEGABYTE]);
 });

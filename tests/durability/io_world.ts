@@ -59,6 +59,8 @@ export class World {
   readonly bootId = "boot";
   /** Directories in which a sync failed, and no flush has succeeded since. */
   private readonly failedSyncs = new Set<string>();
+  /** Whose file of leader epochs does not know of a deletion: after a crash that is believed, and hides fewer records. */
+  private readonly staleEpochs = new Set<Ledger>();
   private readonly random: Prng;
   private opened: Opened | null = null;
   private readonly hosted = new Map<string, Hosted>();
@@ -434,7 +436,9 @@ export class World {
     await this.opened!.manager.tick();
     for (const { ledger, log } of this.hosted.values()) {
       ledger.start = Math.max(ledger.start, log.logStartOffset);
-      if (faults === this.faults) ledger.checkpointedStart = log.logStartOffset;
+      if (faults === this.faults && !this.staleEpochs.has(ledger)) {
+        ledger.checkpointedStart = log.logStartOffset;
+      }
     }
   }
 
@@ -442,8 +446,10 @@ export class World {
     const { highWatermark, logStartOffset } = log;
     if (highWatermark <= logStartOffset) return;
     const offset = this.random.between(logStartOffset, highWatermark);
+    const { faults } = this;
     const errorCode = this.opened!.manager.deleteRecordsBefore(log, offset);
     if (errorCode === ErrorCode.NONE) ledger.start = Math.max(ledger.start, offset);
+    if (faults < this.faults) this.staleEpochs.add(ledger);
   }
 
   private read({ ledger, log }: Hosted): void {

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { parseArgs } from "@std/cli/parse-args";
 import { systemClock } from "../src/base/clock.ts";
 import { Compression } from "../src/codec/batch_format.ts";
+import { ErrorCode } from "../src/codec/errors.ts";
 import type { Files } from "../src/storage/files.ts";
 import { realFiles } from "../src/storage/files_real.ts";
 import { defaultLogConfig } from "../src/storage/log_config.ts";
@@ -121,6 +122,8 @@ async function ofBroker(broker: RunningBroker, name: string, producers: number, 
         connection.onFailure = reject;
         connection.onAnswer = (head) => {
           const error = produceError(head, topic);
+          // Kafka says so of partitions that have just been made, after it has told that it leads them.
+          if (error === ErrorCode.NOT_LEADER_OR_FOLLOWER) return connection.send(frame);
           if (error !== 0) return reject(new Error(`produce to ${topic}: error ${error}`));
           const now = performance.now();
           times.push(now - sentAt);

@@ -8,6 +8,7 @@ import { checkPartition } from "./check_partition.ts";
 import { lookAtMarker, lookAtMeta, lookAtOffsets, type Looked } from "./check_small_files.ts";
 import {
   CLEAN_SHUTDOWN_FILE,
+  CorruptCheckpoint,
   HIGH_WATERMARK_FILE,
   LOCK_FILE,
   LOG_START_OFFSET_FILE,
@@ -22,6 +23,7 @@ import { HandlePool } from "./handles.ts";
 import {
   DELETED_DIRECTORY_SUFFIX,
   LOG_SUFFIX,
+  METADATA_TOPIC,
   parsePartitionDirectory,
   PARTITION_METADATA_FILE,
   partitionDirectory,
@@ -72,8 +74,6 @@ export interface DirectoryCheck {
   readonly bytes: number;
 }
 
-/** KRaft keeps its metadata log among the partitions; nothing of it is ours. */
-const METADATA_TOPIC = "__cluster_metadata";
 const MAX_OPEN_FILES = 16;
 /** Bytes between two words on progress. */
 const PROGRESS_BYTES = 8 << 20;
@@ -335,7 +335,8 @@ class DirectoryChecker {
   private topicIdOf(name: string): string | null {
     try {
       return readTopicId(this.i.files, `${this.i.directory}/${name}/${PARTITION_METADATA_FILE}`);
-    } catch {
+    } catch (error) {
+      if (!(error instanceof IoError) && !(error instanceof CorruptCheckpoint)) throw error;
       return null;
     }
   }

@@ -28,6 +28,7 @@ import type { LogConfig } from "./log_config.ts";
 import {
   DELETED_DIRECTORY_SUFFIX,
   deletedDirectory,
+  METADATA_TOPIC,
   parsePartitionDirectory,
   PARTITION_METADATA_FILE,
   partitionDirectory,
@@ -78,8 +79,6 @@ const RECOVERY_LOGS = 16;
 const SYNCED_AT_ONCE = 32;
 /** What looking through the logs may hold up others for, each second. */
 const VISIT_MS = 4;
-/** KRaft keeps its metadata log among the partitions. */
-const METADATA_TOPIC = "__cluster_metadata";
 
 export class LogManager {
   private readonly logs = new Map<string, Log>();

@@ -16,6 +16,9 @@ export const DELETED_DIRECTORY_SUFFIX = "-delete";
 export const STRAY_SUFFIX = ".stray";
 export const STRAY_DIRECTORY_SUFFIX = "-stray";
 
+/** KRaft keeps its metadata log among the partitions; nothing of it is ours. */
+export const METADATA_TOPIC = "__cluster_metadata";
+
 export const LEADER_EPOCH_FILE = "leader-epoch-checkpoint";
 export const PARTITION_METADATA_FILE = "partition.metadata";
 /** Is there while a sync has failed and what it should have brought to the device was not written again. Not Kafka's. */

@@ -6,7 +6,7 @@
 import type { EpochEntry } from "./checkpoints.ts";
 
 /** "No such epoch", and its end offset, in answers. */
-export const NO_EPOCH = -1;
+const NO_EPOCH = -1;
 const NO_OFFSET = -1;
 
 export class LeaderEpochs {

@@ -16,7 +16,7 @@ const ZSTD_BLOCK_BYTES = 128 * 1024;
  * zstd that stands for `bytes` zeros: each block is "this byte, so many times" (RFC 8878, 3.1.1.2), four bytes for
  * 128 KiB. 10 GiB are 320 KiB.
  */
-export function zstdBomb(bytes: number): Uint8Array<ArrayBuffer> {
+function zstdBomb(bytes: number): Uint8Array<ArrayBuffer> {
   const sink = new ByteSink();
   // Magic, and a descriptor that promises no size and has a window of 1 MiB.
   sink.raw(Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x50));
@@ -29,7 +29,7 @@ export function zstdBomb(bytes: number): Uint8Array<ArrayBuffer> {
 }
 
 /** gzip that stands for `bytes` zeros, a thousandth as large: members behind each other count as one stream. */
-export function gzipBomb(bytes: number): Uint8Array<ArrayBuffer> {
+function gzipBomb(bytes: number): Uint8Array<ArrayBuffer> {
   const member = new Uint8Array(gzipSync(new Uint8Array(Math.min(bytes, 16 * MEGABYTE)), { level: 9 }));
   const sink = new ByteSink();
   for (let left = bytes; left > 0; left -= 16 * MEGABYTE) sink.raw(member);

@@ -51,7 +51,7 @@ const HOLD_PATIENCE_MS = 150;
 const SHORT_WAIT_MS = 1000;
 
 /** Correlation ids of probes; those of other frames are below. */
-export const FIRST_PROBE_ID = 0x5a000000;
+const FIRST_PROBE_ID = 0x5a000000;
 
 export class Wire {
   private nextProbeId = FIRST_PROBE_ID;

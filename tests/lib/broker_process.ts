@@ -77,7 +77,7 @@ export class BrokerProcess {
     try {
       await broker.up();
     } catch (error) {
-      // Not to be left behind: the tests's own process waits for it.
+      // Not to be left behind: the tests' own process waits for it.
       broker.signal("SIGKILL");
       throw error;
     }

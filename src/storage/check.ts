@@ -8,6 +8,7 @@ import { checkPartition } from "./check_partition.ts";
 import { lookAtMarker, lookAtMeta, lookAtOffsets, type Looked } from "./check_small_files.ts";
 import {
   CLEAN_SHUTDOWN_FILE,
+  type CleanShutdown,
   CorruptCheckpoint,
   HIGH_WATERMARK_FILE,
   LOCK_FILE,
@@ -20,6 +21,7 @@ import {
 import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type DirectoryEntry, type Files, IoError } from "./files.ts";
 import { HandlePool } from "./handles.ts";
+import { sumOfCheckpoints } from "./offset_checkpoints.ts";
 import {
   DELETED_DIRECTORY_SUFFIX,
   LOG_SUFFIX,
@@ -109,7 +111,7 @@ export function checkDirectory(i: DirectoryCheckInput): DirectoryCheck {
 class DirectoryChecker {
   private readonly entries: DirectoryEntry[];
   private readonly partitions: ReadonlySet<string>;
-  private readonly marker: Looked<boolean>;
+  private readonly marker: Looked<CleanShutdown>;
   private readonly closed: boolean;
   private readonly compactedByKafka: ReadonlySet<string>;
   private doneBytes = 0;
@@ -125,7 +127,7 @@ class DirectoryChecker {
     });
     this.partitions = new Set(partitions.map(({ name }) => name));
     this.marker = guarded(i.directory, () => lookAtMarker(i.files, `${i.directory}/${CLEAN_SHUTDOWN_FILE}`));
-    this.closed = this.marker.value === true;
+    this.closed = this.marker.value !== null;
     if (!this.has(META_PROPERTIES_FILE) && this.partitions.size === 0 && !i.hasMetadata) {
       throw new CannotCheck(
         `Cannot check ${i.directory}: there is neither ${META_PROPERTIES_FILE} nor a partition in it`,
@@ -263,7 +265,8 @@ class DirectoryChecker {
   }
 
   private checkMarker(): void {
-    const { problem } = this.marker;
+    const { problem, value } = this.marker;
+    if (value !== null && value.checkpointsSum !== null) this.checkSum(value.checkpointsSum);
     if (problem === null) return;
     this.tell(
       "damage",
@@ -272,6 +275,14 @@ class DirectoryChecker {
       problem,
       "does not believe it, and reads the logs as after a crash",
     );
+  }
+
+  private checkSum(expected: number): void {
+    this.attempt(CLEAN_SHUTDOWN_FILE, () => {
+      if (sumOfCheckpoints(this.i.files, this.i.directory) === expected) return;
+      const text = "the checkpoints of offsets are not those that it was left with";
+      this.tell("damage", CLEAN_SHUTDOWN_FILE, null, text, "looks into every log for its end");
+    });
   }
 
   /** The offsets in a checkpoint; null when there is none that can be read. */

@@ -263,9 +263,9 @@ export class TimeIndexCheck {
       this.tell("offset", entry.filePosition, `offset ${entry.offset}, which no batch has`);
       this.take(entry);
     }
-    if (!complete || this.hasSkipped || this.maxTimestamp < 0 || this.lastTimestamp === this.maxTimestamp) {
-      return;
-    }
+    if (!complete || this.hasSkipped || this.lastTimestamp === this.maxTimestamp) return;
+    // An entry for the time 0 is like none.
+    if (this.maxTimestamp <= 0 && this.lastTimestamp === -Infinity) return;
     const last = this.lastTimestamp === -Infinity
       ? "it has no entry"
       : `its last entry says ${this.lastTimestamp}`;

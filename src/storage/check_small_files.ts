@@ -3,6 +3,7 @@
 import { isUuidText } from "../codec/uuid.ts";
 import { readInt16, readInt64 } from "../codec/big_endian.ts";
 import {
+  type CleanShutdown,
   CorruptCheckpoint,
   type EpochEntry,
   type MetaProperties,
@@ -95,8 +96,8 @@ export function lookAtMeta(files: Files, path: string): Looked<MetaProperties> {
 }
 
 /** The marker of an orderly stop. */
-export function lookAtMarker(files: Files, path: string): Looked<boolean> {
-  return looked(path, () => readCleanShutdown(files, path) !== null);
+export function lookAtMarker(files: Files, path: string): Looked<CleanShutdown> {
+  return looked(path, () => readCleanShutdown(files, path));
 }
 
 /** A producer snapshot, whose file is there. */

@@ -69,7 +69,7 @@ export function endsFit(segment: Segment): boolean {
     const isIndexed = looked === 0 && lastTimestamp >= 0;
     if (isIndexed && lastOffsetAt(peek, 0) < lastOffset) return true;
     looked++;
-    isRight = isIndexed ? timestamp === lastTimestamp : timestamp <= lastTimestamp;
+    isRight = isIndexed ? timestamp === lastTimestamp : timestamp <= Math.max(lastTimestamp, 0);
     return isRight && looked < LOOKED_AT_MAX;
   });
   return isRight;

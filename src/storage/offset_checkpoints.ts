@@ -52,6 +52,16 @@ export interface CheckpointPlace {
   onWarning(text: string): void;
 }
 
+/** A checksum over the files in `directory` as they are now. Throws `IoError`. */
+export function sumOfCheckpoints(files: Files, directory: string): number {
+  return all.reduce((sum, { file }) => {
+    const bytes = readFile(files, `${directory}/${file}`) ?? new Uint8Array(0);
+    // The length, too, lest what moves from one file into the next goes unseen.
+    const length = new TextEncoder().encode(`${bytes.length}\n`);
+    return extendCrc32c(extendCrc32c(sum, length, 0, length.length), bytes, 0, bytes.length);
+  }, 0);
+}
+
 export class OffsetCheckpoints {
   /** What the files hold, by partition directory. */
   private readonly known: Map<Checkpoint, ReadonlyMap<string, number>>;
@@ -66,13 +76,7 @@ export class OffsetCheckpoints {
 
   /** A checksum over the files as they are now. Throws `IoError`. */
   get sum(): number {
-    const { files, directory } = this.place;
-    return all.reduce((sum, { file }) => {
-      const bytes = readFile(files, `${directory}/${file}`) ?? new Uint8Array(0);
-      // The length, too, lest what moves from one file into the next goes unseen.
-      const length = new TextEncoder().encode(`${bytes.length}\n`);
-      return extendCrc32c(extendCrc32c(sum, length, 0, length.length), bytes, 0, bytes.length);
-    }, 0);
+    return sumOfCheckpoints(this.place.files, this.place.directory);
   }
 
   /** The offsets in the file, by partition directory. */

@@ -55,6 +55,12 @@ function checkEpochs(i: OpeningInput, entries: readonly EpochEntry[], path: stri
     if (next !== undefined && (next.epoch <= epoch || next.startOffset <= startOffset)) {
       throw new CorruptCheckpoint(`Cannot read ${path}: epoch ${next.epoch} comes after ${epoch}`);
     }
+    if (index === 0 && startOffset > i.startOffset && found(i, i.startOffset, upTo) !== null) {
+      throw new CorruptCheckpoint(
+        `Cannot read ${path}: it begins at offset ${startOffset}, the log at ${i.startOffset}. Either it is damaged, or ` +
+          "log-start-offset-checkpoint is, and records that were deleted are there again",
+      );
+    }
     const from = Math.max(startOffset, i.startOffset);
     const to = Math.min(next?.startOffset ?? Infinity, i.recoveryPoint) - 1;
     if (from > to) continue;

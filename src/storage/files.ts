@@ -124,6 +124,18 @@ export function replaceFile(files: Files, path: string, content: Uint8Array | st
   if (sync) files.syncDirectoryNow(parentOf(path));
 }
 
+/** False, and a warning that tells what `action` could not be done, when the disk fails. */
+export function attempt(action: string, work: () => void, onWarning: (text: string) => void): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (!(error instanceof IoError)) throw error;
+    onWarning(`Cannot ${action}: ${error.message}`);
+    return false;
+  }
+}
+
 /** Resolves when the content of the file at `path` is on the device. */
 export async function syncFile(files: Files, path: string): Promise<void> {
   const handle = files.open(path, false);

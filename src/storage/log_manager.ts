@@ -1,11 +1,9 @@
 /**
- * All logs of a data directory: opening and recovering them, making and deleting them, and what has to be done now and
- * then, which a caller's timer asks for with {@link LogManager.tick}.
+ * All logs of a data directory: opening and recovering them, making and deleting them. What they need now and then is
+ * `log_upkeep.ts`, which a caller's timer asks for with {@link LogManager.tick}.
  */
 
 import { assert } from "../base/assert.ts";
-import type { Clock } from "../base/clock.ts";
-import { SettledTime } from "../base/settled_time.ts";
 import { Slices } from "../base/slices.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
@@ -21,10 +19,11 @@ import {
 } from "./checkpoints.ts";
 import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type Claimant, claimDirectory, unusable } from "./data_directory.ts";
-import { type Files, IoError, readText, replaceFile, type Unlock } from "./files.ts";
+import { attempt, type Files, IoError, readText, replaceFile, type Unlock } from "./files.ts";
 import { HandlePool } from "./handles.ts";
 import { Log, type LogOptions } from "./log.ts";
 import type { LogConfig } from "./log_config.ts";
+import { LogUpkeep, manyAtOnce, type UpkeepOptions } from "./log_upkeep.ts";
 import {
   DELETED_DIRECTORY_SUFFIX,
   deletedDirectory,
@@ -43,42 +42,20 @@ import {
 } from "./offset_checkpoints.ts";
 import { Trash } from "./trash.ts";
 
-export interface LogManagerOptions extends Claimant {
+export interface LogManagerOptions extends Claimant, UpkeepOptions {
   files: Files;
   directory: string;
-  clock: Clock;
   configOf(topic: string): LogConfig;
-  /** Gets one line for people about each thing that went wrong. */
-  onWarning(text: string): void;
   /** How many files may be open at once. */
   maxOpenFiles?: number;
-  /** How often old segments are looked for (`log.retention.check.interval.ms`). */
-  retentionCheckIntervalMs?: number;
   /**
    * Names the time since the machine started; null where it cannot tell. One that differs from the last start's says that
    * what was not on the device may be lost, in any part.
    */
   bootId?: string | null;
-  /** About how many bytes of logs a start after a crash may have to read; of one log, a sixteenth of it. */
-  recoveryBytesMax?: number;
-  /** How often offsets are checkpointed (`log.flush.offset.checkpoint.interval.ms`). */
-  checkpointIntervalMs?: number;
 }
 
 const DEFAULT_MAX_OPEN_FILES = 1000;
-const DEFAULT_RETENTION_CHECK_INTERVAL_MS = 300_000;
-const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
-/** High watermarks move all the time; a stale one costs a follower some truncation. */
-const HIGH_WATERMARK_INTERVAL_MS = 5_000;
-/** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
-const FLUSHED_FROM_BYTES = 64 << 20;
-/** A few seconds of reading. */
-const DEFAULT_RECOVERY_BYTES_MAX = 4 * 2 ** 30;
-/** So many logs may have as much of that as one of them may. */
-const RECOVERY_LOGS = 16;
-const SYNCED_AT_ONCE = 32;
-/** What looking through the logs may hold up others for, each second. */
-const VISIT_MS = 4;
 
 export class LogManager {
   private readonly logs = new Map<string, Log>();
@@ -87,17 +64,9 @@ export class LogManager {
   private readonly trash: Trash;
   /** What the checkpoints say of partitions whose directory was not there at start. */
   private readonly vanished = new Map<string, number>();
-  // By the monotonic clock: intervals have to pass although the wall clock is set back.
-  private lastCheckpointMs: number;
-  private lastHighWatermarkMs: number;
-  private lastRetentionMs: number;
-  private startsDirty = false;
+  private readonly upkeep: LogUpkeep;
   /** Names that directories had which were moved away: the device may not know it yet. */
   private readonly movedAway = new Set<string>();
-  /** The logs that the present round of retention has still to visit. */
-  private round: Log[] = [];
-  /** What retention holds records' timestamps against. */
-  private readonly settledTime: SettledTime;
   private closed = false;
   private loaded = false;
   /** A log ended, or began, before what the checkpoints said. */
@@ -112,8 +81,7 @@ export class LogManager {
   ) {
     this.checkpoints = new OffsetCheckpoints(o, this.logs);
     this.trash = new Trash(o.files, o.clock, o.onWarning);
-    this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.monotonic();
-    this.settledTime = new SettledTime(o.clock.now(), o.clock.monotonic());
+    this.upkeep = new LogUpkeep(o, this.logs, this.checkpoints, this.trash, pool);
   }
 
   /**
@@ -230,7 +198,7 @@ export class LogManager {
     log.moveAway(path, why);
     this.logs.delete(log.name);
     this.movedAway.add(log.name);
-    this.startsDirty = true;
+    this.upkeep.startMoved();
   }
 
   /** Brings the names of directories that were made, renamed and removed to the device. Rejects with `IoError`. */
@@ -250,7 +218,7 @@ export class LogManager {
   deleteRecordsBefore(log: Log, offset: number): number {
     const before = log.logStartOffset;
     const errorCode = log.deleteRecordsBefore(offset);
-    if (log.logStartOffset !== before) this.startsDirty = true;
+    if (log.logStartOffset !== before) this.upkeep.startMoved();
     return errorCode;
   }
 
@@ -272,39 +240,7 @@ export class LogManager {
    * once a second, and not again before it has resolved. Never rejects because of the disk.
    */
   async tick(): Promise<void> {
-    if (this.closed) return;
-    const now = this.o.clock.monotonic();
-    const due: Log[] = [];
-    for (const log of this.logs.values()) {
-      log.retryNotes();
-      if (log.flushIsDue(now)) due.push(log);
-    }
-    await manyAtOnce(due, (log) => log.flushNow());
-    if (
-      now - this.lastRetentionMs >= (this.o.retentionCheckIntervalMs ?? DEFAULT_RETENTION_CHECK_INTERVAL_MS)
-    ) {
-      this.lastRetentionMs = now;
-      // One that is not over yet goes on: those at its end must have their turn.
-      if (this.round.length === 0) this.round = [...this.logs.values()];
-    }
-    this.visitLogs(now);
-    await this.trash.empty();
-    if (now - this.lastHighWatermarkMs >= HIGH_WATERMARK_INTERVAL_MS) {
-      this.lastHighWatermarkMs = now;
-      this.attempt("write high watermarks", () => this.checkpoints.write(highWatermarks, false));
-    }
-    if (this.startsDirty) {
-      this.startsDirty = !this.attempt(
-        "write log start offsets",
-        () => this.checkpoints.write(logStarts, false),
-      );
-    }
-    await this.boundRecovery();
-    if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
-      this.lastCheckpointMs = now;
-      await this.checkpoint();
-      this.pool.closeIdle();
-    }
+    if (!this.closed) await this.upkeep.tick();
   }
 
   /**
@@ -456,74 +392,9 @@ export class LogManager {
     });
   }
 
-  // ------------------------------------------------------------------------------------------------------ upkeep
-
-  private visitLogs(now: number): void {
-    const { clock } = this.o;
-    const settledMs = this.settledTime.at(clock.now(), now);
-    const slice = new Slices(clock, VISIT_MS);
-    while (this.round.length > 0 && !slice.isOver) {
-      const log = this.round.pop()!;
-      if (this.get(log.topic, log.partition) !== log) continue;
-      log.expireProducers(now);
-      if (log.applyRetention(settledMs, log.highWatermark) > 0) this.startsDirty = true;
-    }
-  }
-
-  private async checkpoint(): Promise<void> {
-    const slices = new Slices(this.o.clock, VISIT_MS);
-    for (const log of [...this.logs.values()]) {
-      if (log.bytesToRecover > FLUSHED_FROM_BYTES || log.lacksIndexes) await log.shortenRecovery();
-      log.rest();
-      if (slices.isOver) await slices.next();
-    }
-    this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
-  }
-
-  /**
-   * Bounds what a start after a crash would have to read. Where much is written, a checkpoint now and then does not: this
-   * comes between. Those with the most to read are flushed, until half of what is allowed is left.
-   */
-  private async boundRecovery(): Promise<void> {
-    const max = this.o.recoveryBytesMax ?? DEFAULT_RECOVERY_BYTES_MAX;
-    const perLog = max / RECOVERY_LOGS;
-    let total = 0;
-    let largest = 0;
-    for (const { bytesToRecover } of this.logs.values()) {
-      total += bytesToRecover;
-      largest = Math.max(largest, bytesToRecover);
-    }
-    if (total <= max && largest <= perLog) return;
-    const due: Log[] = [];
-    for (const log of [...this.logs.values()].sort((a, b) => b.bytesToRecover - a.bytesToRecover)) {
-      if (log.bytesToRecover <= perLog && (total <= max / 2 || log.bytesToRecover === 0)) break;
-      due.push(log);
-      total -= log.bytesToRecover;
-    }
-    await manyAtOnce(due, (log) => log.shortenRecovery());
-    this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
-  }
-
-  /** False, and a warning, when the disk fails. */
   private attempt(action: string, work: () => void): boolean {
-    try {
-      work();
-      return true;
-    } catch (error) {
-      if (!(error instanceof IoError)) throw error;
-      this.o.onWarning(`Cannot ${action}: ${error.message}`);
-      return false;
-    }
+    return attempt(action, work, this.o.onWarning);
   }
-}
-
-/** Does something that syncs each log, of many at once: the device takes their syncs together. */
-async function manyAtOnce(logs: readonly Log[], work: (log: Log) => Promise<void>): Promise<void> {
-  const left = [...logs];
-  const worker = async () => {
-    for (let log = left.pop(); log !== undefined; log = left.pop()) await work(log);
-  };
-  await Promise.all(Array.from({ length: Math.min(SYNCED_AT_ONCE, logs.length) }, worker));
 }
 
 /** Tells the directories apart that one partition's name led to. */

@@ -1,0 +1,172 @@
+/**
+ * What the logs of a data directory need now and then: flushes by `flush.ms`, retention, checkpoints, the removal of what
+ * was deleted. A caller's timer asks for it. All of it may come late, and none of it may hold up requests: where there are
+ * many logs, they are looked at in slices.
+ */
+
+import type { Clock } from "../base/clock.ts";
+import { SettledTime } from "../base/settled_time.ts";
+import { Slices } from "../base/slices.ts";
+import { attempt } from "./files.ts";
+import type { HandlePool } from "./handles.ts";
+import type { Log } from "./log.ts";
+import { highWatermarks, logStarts, type OffsetCheckpoints, recoveryPoints } from "./offset_checkpoints.ts";
+import type { Trash } from "./trash.ts";
+
+export interface UpkeepOptions {
+  clock: Clock;
+  /** Gets one line for people about each thing that went wrong. */
+  onWarning(text: string): void;
+  /** How often old segments are looked for (`log.retention.check.interval.ms`). */
+  retentionCheckIntervalMs?: number;
+  /** About how many bytes of logs a start after a crash may have to read; of one log, a sixteenth of it. */
+  recoveryBytesMax?: number;
+  /** How often offsets are checkpointed (`log.flush.offset.checkpoint.interval.ms`). */
+  checkpointIntervalMs?: number;
+}
+
+const DEFAULT_RETENTION_CHECK_INTERVAL_MS = 300_000;
+const DEFAULT_CHECKPOINT_INTERVAL_MS = 60_000;
+/** High watermarks move all the time; a stale one costs a follower some truncation. */
+const HIGH_WATERMARK_INTERVAL_MS = 5_000;
+/** A log with more than this to be read again after a crash is flushed at the next checkpoint. */
+const FLUSHED_FROM_BYTES = 64 << 20;
+/** A few seconds of reading. */
+const DEFAULT_RECOVERY_BYTES_MAX = 4 * 2 ** 30;
+/** So many logs may have as much of that as one of them may. */
+const RECOVERY_LOGS = 16;
+const SYNCED_AT_ONCE = 32;
+/** What looking through the logs may hold up others for, each second. */
+const VISIT_MS = 4;
+
+export class LogUpkeep {
+  // By the monotonic clock: intervals have to pass although the wall clock is set back.
+  private lastCheckpointMs: number;
+  private lastHighWatermarkMs: number;
+  private lastRetentionMs: number;
+  private startsDirty = false;
+  /** The logs that the present round of retention has still to visit. */
+  private round: Log[] = [];
+  /** What retention holds records' timestamps against. */
+  private readonly settledTime: SettledTime;
+
+  constructor(
+    private readonly o: UpkeepOptions,
+    private readonly logs: ReadonlyMap<string, Log>,
+    private readonly checkpoints: OffsetCheckpoints,
+    private readonly trash: Trash,
+    private readonly pool: HandlePool,
+  ) {
+    this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.monotonic();
+    this.settledTime = new SettledTime(o.clock.now(), o.clock.monotonic());
+  }
+
+  /** A log begins elsewhere than the checkpoint says, or is gone: the next {@link tick} writes it. */
+  startMoved(): void {
+    this.startsDirty = true;
+  }
+
+  /** Does what is due. Not to be called again before it has resolved. Never rejects because of the disk. */
+  async tick(): Promise<void> {
+    const now = this.o.clock.monotonic();
+    const due: Log[] = [];
+    for (const log of this.logs.values()) {
+      log.retryNotes();
+      if (log.flushIsDue(now)) due.push(log);
+    }
+    await manyAtOnce(due, (log) => log.flushNow());
+    if (
+      now - this.lastRetentionMs >= (this.o.retentionCheckIntervalMs ?? DEFAULT_RETENTION_CHECK_INTERVAL_MS)
+    ) {
+      this.lastRetentionMs = now;
+      // One that is not over yet goes on: those at its end must have their turn.
+      if (this.round.length === 0) this.round = [...this.logs.values()];
+    }
+    this.visitLogs(now);
+    await this.trash.empty();
+    if (now - this.lastHighWatermarkMs >= HIGH_WATERMARK_INTERVAL_MS) {
+      this.lastHighWatermarkMs = now;
+      this.attempt("write high watermarks", () => this.checkpoints.write(highWatermarks, false));
+    }
+    if (this.startsDirty) {
+      this.startsDirty = !this.attempt(
+        "write log start offsets",
+        () => this.checkpoints.write(logStarts, false),
+      );
+    }
+    await this.boundRecovery();
+    if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
+      this.lastCheckpointMs = now;
+      await this.checkpoint();
+      this.pool.closeIdle();
+    }
+  }
+
+  private visitLogs(now: number): void {
+    const { clock } = this.o;
+    const settledMs = this.settledTime.at(clock.now(), now);
+    const slice = new Slices(clock, VISIT_MS);
+    while (this.round.length > 0 && !slice.isOver) {
+      const log = this.round.pop()!;
+      if (this.logs.get(log.name) !== log) continue;
+      log.expireProducers(now);
+      if (log.applyRetention(settledMs, log.highWatermark) > 0) this.startsDirty = true;
+    }
+  }
+
+  private async checkpoint(): Promise<void> {
+    const slices = new Slices(this.o.clock, VISIT_MS);
+    for (const log of [...this.logs.values()]) {
+      if (log.bytesToRecover > FLUSHED_FROM_BYTES || log.lacksIndexes) await log.shortenRecovery();
+      log.rest();
+      if (slices.isOver) await slices.next();
+    }
+    this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
+  }
+
+  /**
+   * Bounds what a start after a crash would have to read. Where much is written, a checkpoint now and then does not: this
+   * comes between.
+   */
+  private async boundRecovery(): Promise<void> {
+    const due = withMuchToRecover(this.logs, this.o.recoveryBytesMax ?? DEFAULT_RECOVERY_BYTES_MAX);
+    if (due.length === 0) return;
+    await manyAtOnce(due, (log) => log.shortenRecovery());
+    this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
+  }
+
+  private attempt(action: string, work: () => void): boolean {
+    return attempt(action, work, this.o.onWarning);
+  }
+}
+
+/**
+ * The logs to flush when there is more to recover than `bytesMax`, or more in one log than its share: those with the most,
+ * until half of that is left.
+ */
+function withMuchToRecover(logs: ReadonlyMap<string, Log>, bytesMax: number): Log[] {
+  const perLog = bytesMax / RECOVERY_LOGS;
+  let total = 0;
+  let largest = 0;
+  for (const { bytesToRecover } of logs.values()) {
+    total += bytesToRecover;
+    largest = Math.max(largest, bytesToRecover);
+  }
+  if (total <= bytesMax && largest <= perLog) return [];
+  const due: Log[] = [];
+  for (const log of [...logs.values()].sort((a, b) => b.bytesToRecover - a.bytesToRecover)) {
+    if (log.bytesToRecover <= perLog && (total <= bytesMax / 2 || log.bytesToRecover === 0)) break;
+    due.push(log);
+    total -= log.bytesToRecover;
+  }
+  return due;
+}
+
+/** Does something that syncs each log, of many at once: the device takes their syncs together. */
+export async function manyAtOnce(logs: readonly Log[], work: (log: Log) => Promise<void>): Promise<void> {
+  const left = [...logs];
+  const worker = async () => {
+    for (let log = left.pop(); log !== undefined; log = left.pop()) await work(log);
+  };
+  await Promise.all(Array.from({ length: Math.min(SYNCED_AT_ONCE, logs.length) }, worker));
+}

@@ -12,6 +12,7 @@ import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import { descriptorLimit } from "../../src/server/descriptors.ts";
 import { type BrokerOptions, BrokerProcess } from "../lib/broker_process.ts";
+import { until } from "../lib/waiting.ts";
 import { frameOf } from "../protocol/golden_requests.ts";
 import { fetchFrom, produceTo, TestClient } from "../protocol/requests.ts";
 import { withRecords } from "./batches.ts";
@@ -68,15 +69,6 @@ async function closed(conn: Deno.TcpConn, since = performance.now()): Promise<nu
     conn.close();
   }
   return performance.now() - since;
-}
-
-/** Looks again and again, for what nobody tells of. */
-async function until(what: string, condition: () => boolean): Promise<void> {
-  const startedAt = performance.now();
-  while (!condition()) {
-    assert(performance.now() - startedAt < PATIENCE_MS, `waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 /** Produces and reads back: what others do must not be felt here. */
@@ -138,7 +130,7 @@ Deno.test("clients that never read their answers cost what all together may, and
     // 60 times 20 answers of 4 MB are nearly 5 GB.
     if (rss !== null) assert(rss.peak < 400 * MIB, `${Math.round(rss.peak / MIB)} MiB`);
     // They are open until nothing has moved for two seconds: reading would be moving.
-    await until("all are closed", () => (openDescriptors(broker.pid) ?? 0) < 60);
+    await until(() => (openDescriptors(broker.pid) ?? 0) < 60);
     for (const conn of deaf) conn.close();
     await using another = await TestClient.to(broker);
     await worksFor(another, "good");
@@ -157,7 +149,7 @@ Deno.test("thousands of connections that do nothing cost a few kilobytes each, a
     for (let i = 0; i < count; i += 100) {
       idle.push(...await Promise.all(Array.from({ length: 100 }, () => connect(broker))));
     }
-    await until("all are accepted", () => (openDescriptors(broker.pid) ?? Infinity) > count);
+    await until(() => (openDescriptors(broker.pid) ?? Infinity) > count);
     await worksFor(good, "good");
     const after = residentBytes(broker.pid);
     if (before !== null && after !== null) {
@@ -165,7 +157,7 @@ Deno.test("thousands of connections that do nothing cost a few kilobytes each, a
       assert(each < MAX_BYTES_PER_IDLE_CONNECTION, `${Math.round(each)} bytes for each of ${count}`);
     }
     for (const conn of idle) conn.close();
-    await until("all are gone", () => (openDescriptors(broker.pid) ?? 0) < 200);
+    await until(() => (openDescriptors(broker.pid) ?? 0) < 200);
   });
 });
 
@@ -217,7 +209,7 @@ Deno.test("connections do not take the descriptors that the log needs", async ()
     }
     await worksFor(good, "good");
     for (const conn of many) conn.close();
-    await until("there is room again", () => (openDescriptors(broker.pid) ?? 0) < 150);
+    await until(() => (openDescriptors(broker.pid) ?? 0) < 150);
     await using another = await TestClient.to(broker);
     await worksFor(another, "good");
   }, withOpenFiles(200));

@@ -3,12 +3,11 @@
  * that fails can show it; nothing here waits without a bound.
  */
 import { v8Flags } from "../../scripts/lib/v8_flags.ts";
+import { PATIENCE_MS } from "./waiting.ts";
 
 const program = new URL("../../src/main.ts", import.meta.url).pathname;
 /** The broker from source, started as users start it. */
 export const FROM_SOURCE = [Deno.execPath(), "run", "-A", "--no-check", `--v8-flags=${v8Flags}`, program];
-/** Bound on every wait of these tests: far beyond what a loaded machine needs, far below what a CI job bears. */
-export const PATIENCE_MS = 30_000;
 
 /** How a process ended: an exit code, or the signal that ended it. */
 export interface Exit {
@@ -188,18 +187,5 @@ export class BrokerProcess {
 
   private tell(): void {
     for (const look of [...this.listeners]) look();
-  }
-}
-
-/** What `promise` gives; throws with `what` when that takes longer than `ms`. */
-export async function within<T>(promise: Promise<T>, what: string, ms = PATIENCE_MS): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) =>
-    timer = setTimeout(() => reject(new Error(`${what} took more than ${ms} ms`)), ms)
-  );
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

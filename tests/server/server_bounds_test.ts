@@ -4,7 +4,8 @@ import { assertEquals } from "@std/assert/equals";
 import { ManualClock } from "../../src/base/clock.ts";
 import { MemoryBudget } from "../../src/server/memory_budget.ts";
 import { frame, serveFake, turn } from "./fakes.ts";
-import { type TestClient, TestServer, until } from "./test_server.ts";
+import { until } from "../lib/waiting.ts";
+import { type TestClient, TestServer } from "./test_server.ts";
 
 // ---- Idle connections
 

@@ -84,11 +84,6 @@ export class TestClient implements Disposable {
   }
 }
 
-/** Looks again and again, for what nobody tells of. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
-}
-
 /** Puts something in place of Deno.listen, as long as `run` takes. */
 export async function withListen(listen: () => unknown, run: () => void | Promise<void>): Promise<void> {
   const real = Deno.listen;

@@ -162,9 +162,9 @@ function epochsInBatches(list: readonly Segment[], upTo: number): LeaderEpochs {
     const first = note(peeks[index], 0);
     if (index + 1 < filled.length && leaderEpochAt(peeks[index + 1], 0) === first) continue;
     scanBatches(segment.log, 0, segment.size, (bytes, at) => {
-      if (baseOffsetAt(bytes, at) >= upTo) return false;
       note(bytes, at);
-      return true;
+      // What comes next may be anything.
+      return lastOffsetAt(bytes, at) + 1 < upTo;
     });
   }
   rising.finish();

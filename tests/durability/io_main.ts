@@ -25,7 +25,7 @@ async function replay(seed: number, number: number, what: string): Promise<void>
   };
   const shown = (line: string) => lines.push(`   ${line}`);
   try {
-    if (what in FAULTS) await faultRun(seed, number, what, look);
+    if (what in FAULTS) await faultRun(seed, number, what, { look, after: shown });
     else await crashRun(seed, (at, kind) => at === number && kind === what, { look, after: shown });
   } catch (error) {
     if (!(error instanceof RunFailure)) throw error;

@@ -116,13 +116,25 @@ export async function crashRun(
   }
 }
 
+/** What is left when the world ends now. */
+function imageOf(world: World, end: End, random: Prng): Image {
+  const { memory, clock, bootId } = world;
+  return {
+    files: memory.crashed(end === "chance" ? () => random.float() : end),
+    ledgers: world.ledgersAtEnd(),
+    end,
+    nowMs: clock.now(),
+    bootId: end === "killed" ? bootId : bootId + "+",
+  };
+}
+
 /** What is left when the machine ends at the operation; null where the kind says nothing of it. */
 function imageAt(world: World, operation: Operation, kind: CrashKind, random: Prng): Image | null {
   const { memory, bootId, clock } = world;
   const image = (files: MemoryFiles, end: End): Image => ({
     files,
     end,
-    ledgers: world.ledgers.map((ledger) => ledger.copy()),
+    ledgers: world.ledgersAtEnd(),
     nowMs: clock.now(),
     bootId: end === "killed" ? bootId : bootId + "+",
   });
@@ -197,31 +209,33 @@ export async function faultRun(
   seed: number,
   nth: number,
   name: string,
-  look: Watching["look"] = () => {},
+  { look = () => {}, after = () => {} }: Partial<Watching> = {},
 ): Promise<boolean | null> {
   const fault = FAULTS[name];
   let fitting = false as boolean | null;
+  const random = new Prng(seed * 1_000_003 + nth);
+  const images: Image[] = [];
+  // Some time after, while what the fault has done may not be mended.
+  const crashesAt = nth + random.between(1, 150);
+  const ends = ["killed", "power", "chance"] as const;
   const world = new World(seed, (operation, world) => {
     const { number } = operation;
     look(operation, world.doing);
+    if (number === crashesAt && fitting === true) {
+      images.push(...ends.map((end) => imageOf(world, end, random)));
+    }
     if (number === nth) fitting = fits(fault, operation) ? true : null;
     const fails = fitting === true && number >= nth && number < nth + fault.times && fits(fault, operation);
     return fails ? { code: fault.code, done: fault.done } : null;
   });
-  const random = new Prng(seed * 1_000_003 + nth);
   try {
     await world.run();
     if (fitting !== true) return fitting;
     await world.checkAlive();
-    for (const end of ["killed", "power", "chance"] as const) {
-      const { memory, ledgers, clock, bootId } = world;
-      await checkImage({
-        files: memory.crashed(end === "chance" ? () => random.float() : end),
-        ledgers: ledgers.map((ledger) => ledger.copy()),
-        end,
-        nowMs: clock.now(),
-        bootId: end === "killed" ? bootId : bootId + "+",
-      }, random);
+    images.push(...ends.map((end) => imageOf(world, end, random)));
+    for (const image of images) {
+      after(`ended: ${image.end}`);
+      await checkImage(image, random, after);
     }
   } catch (error) {
     throw failed(seed, nth, name, world.doing, error);

@@ -166,12 +166,23 @@ export class World {
     this.opened = null;
   }
 
-  /** What a failed sync has dropped, and nobody has written again, the next process cannot know without a note. */
+  /** The ledgers as they are now, should everything end here. */
+  ledgersAtEnd(): Ledger[] {
+    return this.ledgers.map((ledger) => {
+      const copy = ledger.copy();
+      copy.isDoubted ||= this.lacksNote(ledger);
+      return copy;
+    });
+  }
+
   private doubt(): void {
-    for (const { ledger } of this.hosted.values()) {
-      const note = `${DIRECTORY}/${ledger.name}/${SYNC_FAILED_FILE}`;
-      if (this.failedSyncs.has(ledger.name) && this.memory.stat(note) === null) ledger.isDoubted = true;
-    }
+    for (const { ledger } of this.hosted.values()) ledger.isDoubted ||= this.lacksNote(ledger);
+  }
+
+  /** What a failed sync has dropped, and nobody has written again, the next process cannot know without a note. */
+  private lacksNote({ name }: Ledger): boolean {
+    return this.failedSyncs.has(name) &&
+      this.memory.stat(`${DIRECTORY}/${name}/${SYNC_FAILED_FILE}`) === null;
   }
 
   private async restart(cleanly: boolean): Promise<void> {

@@ -1,15 +1,15 @@
 /**
- * How the file descriptors of the process are shared out. Each connection takes one, and so does each open segment:
- * clients must not take those that the log needs, or writing would fail because somebody connects.
+ * How the file descriptors of the process are shared out. Each connection takes one, and so does each open file of a
+ * segment: clients must not take those that the log needs, or writing would fail because somebody connects.
  */
 
 export interface DescriptorShares {
   readonly connections: number;
-  /** Segments that may be open at a time. */
+  /** Segments and indexes that may be open at a time. */
   readonly files: number;
 }
 
-/** Segments that are worth keeping open. */
+/** So many are worth keeping open. */
 const ENOUGH_FILES = 1000;
 /** Standard streams, listeners, the metadata, the lock, and files that are open for a moment. */
 const SPARE = 64;

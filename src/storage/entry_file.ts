@@ -1,8 +1,8 @@
 /**
  * A file of fixed-size entries in ascending order: what the offset index and the time index have in common. Entries
  * wait in memory until a block of them is written, or the log is left alone, and older ones are looked up in the file: an
- * index that nobody writes to costs a few hundred bytes of memory, however large. Only what follows the recovery point may be missing after a crash, and
- * recovery makes it anew.
+ * index that nobody writes to costs a few hundred bytes of memory, however large. Only what follows the recovery point may
+ * be missing after a crash, and recovery makes it anew.
  */
 
 import { assert } from "../base/assert.ts";

@@ -121,7 +121,10 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   return opened(nextOffset, flushedOffset, producers);
 }
 
-/** Segments but the last whose content did not reach the device, if there was any. Before the first record they are no part of the log. */
+/**
+ * Removes segments but the last whose content did not reach the device, if there was any. Before the first record they are
+ * no part of the log.
+ */
 function removeEmpty({ name, segments, recoveryPoint, onWarning }: OpeningInput): void {
   for (const empty of segments.list.slice(0, -1).filter(({ size }) => size === 0)) {
     if (empty.baseOffset < recoveryPoint) {

@@ -35,8 +35,8 @@ export function lookupAllowance(): Allowance {
 
 /**
  * The first record at or after `startOffset` whose timestamp is at least `timestamp`; null when the segment has none.
- * `from` is the position of a batch that every such record is in or behind. Throws `IoError`, and `MalformedFrame` for a batch that cannot be read or is more than the
- * allowance suffices for.
+ * `from` is the position of a batch that every such record is in or behind. Throws `IoError`, and `MalformedFrame` for a
+ * batch that cannot be read or is more than the allowance suffices for.
  */
 export function firstRecordSince(
   segment: Segment,

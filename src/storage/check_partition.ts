@@ -75,6 +75,8 @@ class PartitionChecker {
   private batches = 0;
   /** Where the log ends; null when that cannot be told. */
   private endOffset: number | null = null;
+  /** Where it ends by the header of its last batch, which is all that a broker looks at after an orderly stop. */
+  private claimedEnd: number | null = null;
   /** After a crash, the segment that the broker begins to read in, and where in it. */
   private readonly checkedFrom: { segment: number; position: number };
   private toldOfEpochs = false;
@@ -259,6 +261,7 @@ class PartitionChecker {
       this.checkedFrom.position = offsets.positionBefore;
     }
     this.checkTransactions(segment);
+    this.claimedEnd = scan.claimedNextOffset;
     return scan.nextOffset;
   }
 
@@ -355,12 +358,13 @@ class PartitionChecker {
       return segment > from.segment || (segment === from.segment && position >= from.position);
     }
     // Of a log that was closed in order the last segment is read when the log does not end where it should.
-    return segment === this.segments.length - 1 && this.endOffset !== this.i.recoveryPoint;
+    const end = this.endOffset ?? this.claimedEnd;
+    return segment === this.segments.length - 1 && end !== this.i.recoveryPoint;
   }
 
   private outcomeAtStart(stretch: Stretch & { segment: number }): { severity: Severity; outcome: string } {
     const { closed, recoveryPoint = 0, highWatermark = 0 } = this.i;
-    const { kind, segment, position, offset } = stretch;
+    const { kind, segment, position, offset, isCutShort = false } = stretch;
     if (kind === "records") return this.outcomeLater(stretch);
     if (kind === "gap" && position === 0) return this.outcomeLater(stretch);
     const { lastIntact } = this;
@@ -369,6 +373,10 @@ class PartitionChecker {
     if (intactBehind) {
       const outcome =
         "takes the partition offline and cuts nothing off: there are intact batches from there on";
+      return { severity: "damage", outcome };
+    }
+    if (closed && !isCutShort) {
+      const outcome = "takes the partition offline: what is there was whole when the log was closed";
       return { severity: "damage", outcome };
     }
     const lost = Math.max(recoveryPoint, highWatermark);

@@ -40,6 +40,8 @@ export interface Stretch {
   /** The offset that was expected there. */
   readonly offset: number;
   readonly problem: string;
+  /** The file ends inside of the batch that begins here. */
+  readonly isCutShort?: boolean;
 }
 
 /** What is in a batch that can be believed. */
@@ -70,6 +72,8 @@ export interface SegmentScanInput {
 export interface SegmentScan {
   /** The offset after the last batch; null when the end cannot be believed. */
   readonly nextOffset: number | null;
+  /** What the last batch's header says of that, if there is one, whatever else is wrong with it. */
+  readonly claimedNextOffset: number | null;
   readonly batches: number;
   /** Where the bytes end that hold batches. */
   readonly end: number;
@@ -86,11 +90,13 @@ export function scanSegment(i: SegmentScanInput): SegmentScan {
   const { log, size } = segment;
   const seen = { batches: 0, end: 0 };
   let expected = i.firstOffset;
+  let claimed = i.firstOffset;
   let position = 0;
   while (position < size) {
     let problem: string | null = null;
     const stop = scanBatches(log, position, size, (bytes, at, batchSize, where) => {
       problem = contentProblem(bytes, at, batchSize);
+      claimed = lastOffsetAt(bytes, at) + 1;
       if (problem !== null) return false;
       const order = orderProblem(i, expected, bytes, at, batchSize, where);
       if (order !== null) i.onStretch(order.stretch);
@@ -112,21 +118,23 @@ export function scanSegment(i: SegmentScanInput): SegmentScan {
       }
       i.onBatch(batch);
       i.onPosition(where + batchSize);
-      expected = batch.lastOffset + 1;
+      expected = claimed = batch.lastOffset + 1;
       seen.batches++;
       seen.end = where + batchSize;
       return true;
     }, MAX_BATCH_BYTES);
     if (stop === size) break;
     const kind: StretchKind = problem === null ? "framing" : "content";
+    if (kind === "framing") claimed = null;
     problem ??= framingProblem(segment, stop);
     const end = resume(segment, stop);
-    i.onStretch({ kind, position: stop, end, offset: expected ?? segment.baseOffset, problem });
+    const isCutShort = kind === "framing" && endsInside(segment, stop);
+    i.onStretch({ kind, position: stop, end, offset: expected ?? segment.baseOffset, problem, isCutShort });
     i.onPosition(end);
     position = end;
     expected = null;
   }
-  return { nextOffset: expected, ...seen };
+  return { nextOffset: expected, claimedNextOffset: claimed, ...seen };
 }
 
 function contentProblem(bytes: Uint8Array, at: number, size: number): string | null {
@@ -220,6 +228,12 @@ function framingProblem(segment: Segment, position: number): string {
   if (size > MAX_BATCH_BYTES) return `the batch claims ${size} bytes, more than any has that can be checked`;
   if (peek[MAGIC_AT] > 2) return `there is no batch: magic is ${peek[MAGIC_AT]}`;
   return `there is no batch: its size is ${readInt32(peek, 8)}`;
+}
+
+function endsInside(segment: Segment, position: number): boolean {
+  const peek = new Uint8Array(PEEK_BYTES);
+  const held = segment.log.get().readAt(peek, position);
+  return held < PEEK_BYTES || sizeAt(peek, 0) > segment.size - position;
 }
 
 /** Where after a batch that is damaged the next one begins that can be believed; the file's end when there is none. */

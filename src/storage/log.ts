@@ -39,7 +39,7 @@ import {
   readAhead,
   type ReadResult,
 } from "./log_queries.ts";
-import { findLog } from "./log_readiness.ts";
+import { findLog, isReady } from "./log_readiness.ts";
 import { type LogOptions, LogState } from "./log_state.ts";
 import { append, appendAsFollower, assignLeaderEpoch } from "./log_writing.ts";
 import type { ProducerEntry } from "./producer_state.ts";
@@ -260,10 +260,14 @@ export class Log {
     rest(this.state);
   }
 
-  /** Leaves the note of a failed sync that the disk did not take when it was due. To be called now and then. */
-  retryNotes(): void {
-    const { segments } = this.state;
+  /**
+   * Does what the disk did not let be done when it was due: leaves the note of a failed sync, opens a log that was not closed
+   * in order. To be called now and then.
+   */
+  retry(): void {
+    const { segments, unopened } = this.state;
     if (segments.syncFailed) segments.noteSyncFailed();
+    if (unopened !== null && unopened.how === "crashed") isReady(this.state);
   }
 
   /** Whether `flush.ms` has passed at the monotonic clock's `now` since the last flush, and there is something to flush. */

@@ -91,9 +91,11 @@ function take(log: LogState, opened: OpenedLog): void {
   tellOfLosses(log, opened);
   log.checkpointsBehind ||= startOffset < log.startOffset || opened.flushedOffset < log.flushedOffset ||
     endOffset < log.highWatermark;
+  // Where the disk kept the end from being known, whoever put the high watermark to it meant this one.
+  const stoodAtEnd = log.unopened?.how === "crashed" && log.highWatermark >= log.endOffset;
   log.endOffset = endOffset;
   log.startOffset = startOffset;
-  log.highWatermark = Math.min(log.highWatermark, endOffset);
+  log.highWatermark = stoodAtEnd ? endOffset : Math.min(log.highWatermark, endOffset);
   log.flushedOffset = log.indexedOffset = opened.flushedOffset;
   log.bytesToRecover = log.segments.unsyncedBytes;
   log.epochFile.open(opened.epochs, opened.epochsChanged, log.unopened?.how === "crashed");

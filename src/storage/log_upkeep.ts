@@ -71,7 +71,7 @@ export class LogUpkeep {
     const now = this.o.clock.monotonic();
     const due: Log[] = [];
     for (const log of this.logs.values()) {
-      log.retryNotes();
+      log.retry();
       if (log.flushIsDue(now)) due.push(log);
     }
     await manyAtOnce(due, (log) => log.flushNow());

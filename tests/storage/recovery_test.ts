@@ -410,3 +410,20 @@ Deno.test("a producer snapshot that is older than the first batch is not believe
   const { log: again } = await reopened(left, { segmentBytes: 300 });
   assertEquals(again.activeProducers(), []);
 });
+
+Deno.test("a log that the disk kept from being opened is opened by the next tick, and what was committed is again", async () => {
+  const { files } = await crashedLog(20, {});
+  let broken = true;
+  const faulty = new FaultyFiles(files, ({ kind, path }) => {
+    return broken && kind === "read" && path.endsWith("0.log") ? { code: "EIO" } : null;
+  });
+  const { manager, clock } = await openManager({}, faulty);
+  const log = manager.get("t", 0)!;
+  // What the leader of a partition does when it takes its log over.
+  log.highWatermark = log.nextOffset;
+  assertEquals([log.offline, log.nextOffset], [null, 0]);
+  broken = false;
+  clock.advance(1000);
+  await manager.tick();
+  assertEquals([log.nextOffset, log.highWatermark], [20, 20]);
+});

@@ -1,40 +1,29 @@
 /**
- * Every I/O call of the log, failing and crashing, for a few seeds; `deno task durability` goes through many. What must
- * hold is in io_checker.ts.
+ * Calls of the log's I/O that crash and fail, for a few seeds; `deno task durability` goes through all of them, and through
+ * many seeds. What must hold is in io_checker.ts.
  */
 
 import { assert } from "../../src/base/assert.ts";
-import { CRASHES, crashRun, faultRun, FAULTS } from "./io_run.ts";
+import { CRASHES, crashRun, FAULTS, sampleRun } from "./io_run.ts";
 
-/** Of all that can befall the calls of a workload, a part that differs from seed to seed. */
-const CRASH_SEEDS = [1, 2, 3, 4];
-const CRASHES_PER_SEED = 110;
-const FAULT_SEEDS = [1, 2];
-const FAULTS_PER_SEED = 18;
+const POINTS = 3;
 
-for (const seed of CRASH_SEEDS) {
-  Deno.test(`whatever a crash leaves of the calls of seed ${seed}, what was promised is there`, async () => {
-    const { operations } = await crashRun(seed, () => false);
-    const stride = Math.ceil(operations * CRASHES.length / CRASHES_PER_SEED);
-    const { images } = await crashRun(
-      seed,
-      (number, kind) => (number * CRASHES.length + CRASHES.indexOf(kind) + seed) % stride === 0,
-    );
-    assert(images > CRASHES_PER_SEED / 2, `only ${images} crashes were tried`);
+for (let seed = 1; seed <= 4; seed++) {
+  Deno.test(`whatever call of seed ${seed} the machine ends at, or fails, nothing that was promised is lost`, async () => {
+    const { crashes, faults } = await sampleRun(seed, POINTS);
+    assert(crashes >= (CRASHES.length - 1) * POINTS, `only ${crashes} crashes were tried`);
+    assert(faults >= Object.keys(FAULTS).length, `only ${faults} faults were tried`);
   });
 }
 
-for (const seed of FAULT_SEEDS) {
-  for (const name of Object.keys(FAULTS)) {
-    Deno.test(`a disk that fails with ${name} in seed ${seed} loses nothing, and all goes on when it works`, async () => {
-      const { operations } = await crashRun(seed, () => false);
-      let done = 0;
-      for (let i = 0; done < FAULTS_PER_SEED && i < 8 * FAULTS_PER_SEED; i++) {
-        // Steps that have nothing in common with those of the workload.
-        const nth = 1 + (i * 7919 + seed * 104_729) % operations;
-        if (await faultRun(seed, nth, name)) done++;
-      }
-      assert(done > 0, "no fault was tried");
-    });
-  }
-}
+Deno.test("the workload makes every kind of I/O call, the same ones each time", async () => {
+  const { kinds } = await crashRun(7, () => false);
+  const counts = new Map<string, number>();
+  for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const rare = ["lock", "list", "stat", "truncate", "remove", "create directory"];
+  const common = ["open", "create", "read", "write", "size", "sync", "sync directory", "rename"];
+  for (const kind of rare) assert((counts.get(kind) ?? 0) > 0, `no ${kind}`);
+  for (const kind of common) assert((counts.get(kind) ?? 0) > 50, `${counts.get(kind)} times ${kind}`);
+  assert(kinds.length > 2000, `only ${kinds.length} calls`);
+  assert((await crashRun(7, () => false)).kinds.join() === kinds.join(), "not the same calls");
+});

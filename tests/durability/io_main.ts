@@ -1,15 +1,27 @@
 /**
  * Durability from the command line.
  *
- *     deno task durability [--seeds N] [--from SEED] [--minutes M]   every call of N workloads crashes and fails
- *     deno task durability:replay SEED CALL WHAT                     one of them again, with its I/O calls
+ *     deno task durability [--seeds N] [--from SEED] [--points P] [--minutes M]
+ *     deno task durability:replay SEED CALL WHAT
+ *
+ * The first crashes at, and fails, every call of N workloads in every way, which takes minutes for each; with `--points`, P
+ * calls in each way. The second does one of them again, and shows the I/O calls.
  *
  * WHAT is a kind of crash or of fault, as a failure names it; CALL is the number of the call that it befell.
  */
 
 import { parseArgs } from "@std/cli/parse-args";
 import { describe, type Operation } from "../../src/storage/files_faulty.ts";
-import { CRASHES, type CrashKind, crashRun, faultRun, FAULTS, RunFailure } from "./io_run.ts";
+import {
+  CRASHES,
+  type CrashKind,
+  crashRun,
+  faultRun,
+  FAULTS,
+  RunFailure,
+  sampleRun,
+  wholeRun,
+} from "./io_run.ts";
 
 /** Calls shown before the one in question. */
 const SHOWN_BEFORE = 60;
@@ -37,30 +49,17 @@ async function replay(seed: number, number: number, what: string): Promise<void>
   console.log("\nNothing is wrong with it.");
 }
 
-/** Everything that can befall the calls of the seed's workload; `share` of it, chosen by the seed. */
-async function everything(seed: number, tell: (text: string) => void): Promise<number> {
-  let runs = 0;
-  const { operations, images } = await crashRun(seed, () => true);
-  runs += images;
-  for (const name of Object.keys(FAULTS)) {
-    for (let nth = 1; nth <= operations; nth++) {
-      const done = await faultRun(seed, nth, name);
-      if (done === false) break;
-      if (done) runs++;
-    }
-  }
-  tell(`seed ${seed}: ${operations} calls, ${runs} crashes and faults`);
-  return runs;
-}
-
-async function many(seeds: number, from: number, minutes: number): Promise<void> {
+async function many(seeds: number, from: number, points: number | null, minutes: number): Promise<void> {
   const begin = performance.now();
-  let runs = 0;
+  const total = { crashes: 0, faults: 0 };
   let failures = 0;
   let seed = from;
   for (; seed < from + seeds && performance.now() - begin < minutes * 60_000; seed++) {
     try {
-      runs += await everything(seed, console.log);
+      const { crashes, faults } = points === null ? await wholeRun(seed) : await sampleRun(seed, points);
+      total.crashes += crashes;
+      total.faults += faults;
+      if (points === null) console.log(`seed ${seed}: ${crashes} crashes, ${faults} faults`);
     } catch (error) {
       if (!(error instanceof RunFailure)) throw error;
       failures++;
@@ -68,10 +67,16 @@ async function many(seeds: number, from: number, minutes: number): Promise<void>
     }
   }
   const seconds = Math.round((performance.now() - begin) / 1000);
-  console.log(`${seed - from} seeds, ${runs} crashes and faults, ${failures} seeds failed, ${seconds} s`);
+  const tried = `${total.crashes} crashes and ${total.faults} faults`;
+  console.log(`${seed - from} seeds, ${tried}, ${failures} seeds failed, ${seconds} s`);
   if (failures > 0) Deno.exit(1);
 }
 
-const args = parseArgs(Deno.args, { string: ["seeds", "from", "minutes"] });
+const args = parseArgs(Deno.args, { string: ["seeds", "from", "points", "minutes"] });
 if (args._[0] === "replay") await replay(Number(args._[1]), Number(args._[2]), String(args._[3]));
-else await many(Number(args.seeds ?? 10), Number(args.from ?? 1), Number(args.minutes ?? Infinity));
+else {
+  const number = (text: string | undefined, otherwise: number) =>
+    text === undefined ? otherwise : Number(text);
+  const points = args.points === undefined ? null : Number(args.points);
+  await many(number(args.seeds, 10), number(args.from, 1), points, number(args.minutes, Infinity));
+}

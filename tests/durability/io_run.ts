@@ -242,3 +242,42 @@ export async function faultRun(
   }
   return true;
 }
+
+/** What was tried. */
+export interface Tried {
+  crashes: number;
+  faults: number;
+}
+
+/** Workloads make between 2,000 and 4,000 calls. */
+const CALLS_DRAWN_FROM = 2500;
+
+/**
+ * Crashes at, and fails, some calls of the seed's workload, which the seed draws: as many of each kind of crash and of
+ * fault as `points` says. Rejects with {@link RunFailure}.
+ */
+export async function sampleRun(seed: number, points: number): Promise<Tried> {
+  const random = new Prng(seed);
+  const drawn = new Set<string>();
+  for (const kind of CRASHES) {
+    for (let i = 0; i < points; i++) drawn.add(`${kind} ${random.between(1, CALLS_DRAWN_FROM)}`);
+  }
+  const { images } = await crashRun(seed, (operation, kind) => drawn.has(`${kind} ${operation}`));
+  let faults = 0;
+  for (const name of Object.keys(FAULTS)) {
+    for (let done = 0, tries = 0; done < points && tries < 20 * points; tries++) {
+      if (await faultRun(seed, random.between(1, CALLS_DRAWN_FROM), name)) done++, faults++;
+    }
+  }
+  return { crashes: images, faults };
+}
+
+/** Crashes at every call of the seed's workload, and fails every one, in each way. Rejects with {@link RunFailure}. */
+export async function wholeRun(seed: number): Promise<Tried> {
+  const { operations, images } = await crashRun(seed, () => true);
+  let faults = 0;
+  for (const name of Object.keys(FAULTS)) {
+    for (let nth = 1; nth <= operations; nth++) if (await faultRun(seed, nth, name)) faults++;
+  }
+  return { crashes: images, faults };
+}

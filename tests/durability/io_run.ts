@@ -254,18 +254,20 @@ const CALLS_DRAWN_FROM = 2500;
 
 /**
  * Crashes at, and fails, some calls of the seed's workload, which the seed draws: as many of each kind of crash and of
- * fault as `points` says. Rejects with {@link RunFailure}.
+ * fault as `points` says, of half a point one or none. Rejects with {@link RunFailure}.
  */
 export async function sampleRun(seed: number, points: number): Promise<Tried> {
   const random = new Prng(seed);
   const drawn = new Set<string>();
+  const count = () => Math.floor(points + random.float());
   for (const kind of CRASHES) {
-    for (let i = 0; i < points; i++) drawn.add(`${kind} ${random.between(1, CALLS_DRAWN_FROM)}`);
+    for (let left = count(); left > 0; left--) drawn.add(`${kind} ${random.between(1, CALLS_DRAWN_FROM)}`);
   }
   const { images } = await crashRun(seed, (operation, kind) => drawn.has(`${kind} ${operation}`));
   let faults = 0;
   for (const name of Object.keys(FAULTS)) {
-    for (let done = 0, tries = 0; done < points && tries < 20 * points; tries++) {
+    const wanted = count();
+    for (let done = 0, tries = 0; done < wanted && tries < 20 * wanted; tries++) {
       if (await faultRun(seed, random.between(1, CALLS_DRAWN_FROM), name)) done++, faults++;
     }
   }

@@ -80,6 +80,8 @@ export interface Files {
   syncDirectoryNow(path: string): void;
   /** Takes an exclusive lock that dies with the process, making the file when it is missing; null when another holds it. */
   lock(path: string): Unlock | null;
+  /** How many bytes this process has had read from devices, as opposed to memory; null where the system does not tell. */
+  bytesFromDevices?(): number | null;
 }
 
 /** The whole file, or null when there is none. For small files: checkpoints, snapshots. */

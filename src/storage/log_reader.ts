@@ -41,7 +41,7 @@ export class LogReader {
     clock: Clock,
     private readonly onWarning: (text: string) => void,
   ) {
-    this.ahead = new ReadAhead(clock);
+    this.ahead = new ReadAhead(clock, () => segments.files.bytesFromDevices?.() ?? null);
   }
 
   /**

@@ -1,8 +1,9 @@
 /**
  * Reads of one log that would go to the disk. A read that waits for the disk holds up every client, since requests have
  * one thread; so once a read was slow, the next ones are preceded by another, on a thread of its own and for nobody,
- * after which the bytes are in the operating system's page cache. Only time tells where bytes are: while reads are fast,
- * and at the end of the log, there is no such detour.
+ * after which the bytes are in the operating system's page cache. Time tells where bytes are: while reads are fast, and
+ * at the end of the log, there is no such detour. A read may take long for another reason, above all where many wait for
+ * the one thread; so where the system counts what comes from devices, the disk is to blame only if something did.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -11,13 +12,18 @@ import type { PooledFile } from "./handles.ts";
 
 /** A megabyte from the page cache takes a tenth of this. */
 const SLOW_MS = 2;
+/** No thread is kept from running for so long: it was the disk, although its file system may count nothing (FUSE does not). */
+const STUCK_MS = 20;
 /** So many reads in a row must turn out to be fast before there is no detour any more. */
 const READS_AFTER_SLOW = 16;
 
 export class ReadAhead {
   private readsLeft = 0;
+  /** Where the count was at the last slow read. */
+  private deviceBytes = -1;
 
-  constructor(private readonly clock: Clock) {}
+  /** `bytesFromDevices` counts what this process has had read from devices; null where the system does not tell. */
+  constructor(private readonly clock: Clock, private readonly bytesFromDevices: () => number | null) {}
 
   /** Whether the next read may be slow. */
   get isDue(): boolean {
@@ -28,7 +34,9 @@ export class ReadAhead {
   timed<T>(read: () => T): T {
     const began = this.clock.monotonic();
     const result = read();
-    if (this.clock.monotonic() - began > SLOW_MS) this.readsLeft = READS_AFTER_SLOW;
+    if (this.clock.monotonic() - began > STUCK_MS || this.diskWasSlow(began)) {
+      this.readsLeft = READS_AFTER_SLOW;
+    }
     return result;
   }
 
@@ -41,7 +49,15 @@ export class ReadAhead {
       // The read that follows meets the same failure, and answers it.
       if (!(error instanceof IoError)) throw error;
     }
-    if (this.clock.monotonic() - began > SLOW_MS) this.readsLeft = READS_AFTER_SLOW;
+    if (this.diskWasSlow(began)) this.readsLeft = READS_AFTER_SLOW;
     else this.readsLeft--;
+  }
+
+  private diskWasSlow(beganMs: number): boolean {
+    if (this.clock.monotonic() - beganMs <= SLOW_MS) return false;
+    const bytes = this.bytesFromDevices();
+    if (bytes !== null && bytes === this.deviceBytes) return false;
+    this.deviceBytes = bytes ?? -1;
+    return true;
   }
 }

@@ -13,6 +13,8 @@ function stoppedClock() {
   return clock;
 }
 
+const untold = () => null;
+
 function file(files = new FaultyFiles(new MemoryFiles())) {
   files.makeDirectory("d");
   const pooled = new PooledFile(new HandlePool(files, 10), { path: "d" }, "f");
@@ -22,14 +24,14 @@ function file(files = new FaultyFiles(new MemoryFiles())) {
 
 Deno.test("ReadAhead makes no detour while reads are fast", () => {
   const clock = stoppedClock();
-  const ahead = new ReadAhead(clock);
+  const ahead = new ReadAhead(clock, untold);
   assertEquals(ahead.timed(() => "read"), "read");
   assert(!ahead.isDue);
 });
 
 Deno.test("ReadAhead makes a detour after a slow read, until sixteen in a row were fast", async () => {
   const clock = stoppedClock();
-  const ahead = new ReadAhead(clock);
+  const ahead = new ReadAhead(clock, untold);
   ahead.timed(() => clock.ms += 3);
   const pooled = file();
   for (let i = 0; i < 10; i++) await ahead.bring(pooled, 0, 100);
@@ -44,11 +46,39 @@ Deno.test("ReadAhead makes a detour after a slow read, until sixteen in a row we
   assert(!ahead.isDue);
 });
 
+Deno.test("ReadAhead takes reads that were slow for fast where nothing came from a device meanwhile", async () => {
+  const clock = stoppedClock();
+  let bytes = 5000;
+  const ahead = new ReadAhead(clock, () => bytes);
+  const slow = () => ahead.timed(() => clock.ms += 3);
+  slow(); // what it has read so far is anybody's
+  const pooled = file();
+  for (let i = 0; i < 16; i++) {
+    assert(ahead.isDue);
+    const bringing = ahead.bring(pooled, 0, 100);
+    clock.ms += 3;
+    await bringing;
+  }
+  assert(!ahead.isDue);
+  slow();
+  assert(!ahead.isDue);
+  bytes += 4096;
+  slow();
+  assert(ahead.isDue);
+});
+
+Deno.test("ReadAhead believes no count of what a read that took very long has waited for", () => {
+  const clock = stoppedClock();
+  const ahead = new ReadAhead(clock, () => 0);
+  ahead.timed(() => clock.ms += 21);
+  assert(ahead.isDue);
+});
+
 Deno.test("ReadAhead leaves a failing disk to the read that follows", async () => {
   const files = new FaultyFiles(new MemoryFiles());
   const pooled = file(files);
   files.fail(1);
-  await new ReadAhead(stoppedClock()).bring(pooled, 0, 100);
+  await new ReadAhead(stoppedClock(), untold).bring(pooled, 0, 100);
   assertEquals(pooled.get().readAt(new Uint8Array(100), 0), 100);
 });
 

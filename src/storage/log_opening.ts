@@ -63,7 +63,7 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
     return null;
   }
   const { epochs, changed } = loadEpochs(i, Infinity);
-  if (!changed) startOffset = agreedStart(i, epochs, startOffset);
+  if (!changed) startOffset = agreedStart(i, epochs.all, startOffset);
   const epochsChanged = epochs.truncateFromStart(startOffset) || changed;
   if (end > startOffset && segments.snapshots.latest === null) {
     // Whoever closes a log writes one.
@@ -81,16 +81,15 @@ export function openClosedLog(i: OpeningInput, expected: number | null): OpenedL
  */
 export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { segments } = i;
-  removeEmpty(i);
+  // Where the machine stopped, what comes after one that had not reached the disk goes with it: recovery sees to that.
+  removeEmpty(i, i.machineStopped ? i.recoveryPoint : Infinity);
   // The process before may have died before it brought the names to the device.
   segments.directoryUnsynced = true;
   // Recovery finds those of what it checks.
   const { epochs, changed } = loadEpochs(i, i.recoveryPoint);
   const found = epochs.all;
   const opened = (endOffset: number, flushedOffset: number, producers: ProducerState): OpenedLog => {
-    const start = changed || i.startOffset > endOffset
-      ? i.startOffset
-      : agreedStart(i, epochs, i.startOffset);
+    const start = changed || i.startOffset > endOffset ? i.startOffset : agreedStart(i, found, i.startOffset);
     const startOffset = Math.min(Math.max(start, segments.list[0]?.baseOffset ?? 0), endOffset);
     epochs.truncateFromStart(startOffset);
     epochs.truncateFromEnd(endOffset);
@@ -102,14 +101,14 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
     return opened(i.startOffset, Math.min(i.recoveryPoint, i.startOffset), new ProducerState());
   }
   const recovery = recoverWithoutStrays(i, epochs);
-  const { nextOffset, producers, emptyAtEnd, damage } = recovery;
+  const { nextOffset, producers, droppedAtEnd, damage } = recovery;
   if (damage !== null) {
     return `The log of ${i.name} is damaged: ${damage.path} does not go on at position ${damage.position} (offset ` +
       `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until the file is restored ` +
       `from a copy, or cut at this position if what follows is not needed, or the partition is deleted`;
   }
   reportLosses(i, recovery);
-  for (let left = emptyAtEnd; left > 0; left--) segments.removeLast();
+  for (let left = droppedAtEnd; left > 0; left--) segments.removeLast();
   removeEmpty(i);
   // Whatever reaches past the recovery point may be in memory only.
   const flushedOffset = Math.min(i.recoveryPoint, nextOffset);
@@ -125,8 +124,9 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
  * Removes segments but the last whose content did not reach the device, if there was any. Before the first record they are
  * no part of the log.
  */
-function removeEmpty({ name, segments, recoveryPoint, onWarning }: OpeningInput): void {
-  for (const empty of segments.list.slice(0, -1).filter(({ size }) => size === 0)) {
+function removeEmpty({ name, segments, recoveryPoint, onWarning }: OpeningInput, upTo = Infinity): void {
+  const [, ...ends] = segments.list.map(({ baseOffset }) => baseOffset);
+  for (const empty of segments.list.filter(({ size }, index) => size === 0 && ends[index] <= upTo)) {
     if (empty.baseOffset < recoveryPoint) {
       onWarning(`${name}: ${empty.log.path} is empty, although its records were on the disk: they are lost`);
     }

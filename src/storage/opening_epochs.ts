@@ -91,12 +91,12 @@ function found(i: OpeningInput, offset: number, upTo: number): EpochsFound | nul
 }
 
 /**
- * Where a log begins. When the epochs begin before the log start of the checkpoint, one of the two is damaged: they are cut
- * first. Then no record is hidden.
+ * Where a log begins whose file of epochs has these. When they begin before the log start of the checkpoint, one of the two
+ * is damaged: they are cut first. Then no record is hidden.
  */
-export function agreedStart(i: OpeningInput, epochs: LeaderEpochs, startOffset: number): number {
-  tellOfEarlierEpochs(i, epochs, startOffset, Infinity);
-  const first = epochs.all[0]?.startOffset ?? startOffset;
+export function agreedStart(i: OpeningInput, inFile: readonly EpochEntry[], startOffset: number): number {
+  tellOfEarlierEpochs(i, inFile, startOffset, Infinity);
+  const first = inFile[0]?.startOffset ?? startOffset;
   const agreed = Math.max(first, i.segments.list[0]?.baseOffset ?? 0);
   if (agreed >= startOffset) return startOffset;
   i.onWarning(
@@ -111,11 +111,11 @@ export function agreedStart(i: OpeningInput, epochs: LeaderEpochs, startOffset: 
 /** Deleted records that are there again: the epochs, which are cut with the log's start, remember it when nothing else does. */
 function tellOfEarlierEpochs(
   i: OpeningInput,
-  epochs: LeaderEpochs,
+  inFile: readonly EpochEntry[],
   startOffset: number,
   upTo: number,
 ): void {
-  const first = epochs.all[0];
+  const first = inFile[0];
   if (first === undefined || first.startOffset <= startOffset) return;
   const batch = headerAt(i, startOffset, upTo);
   if (batch === null || leaderEpochAt(batch, 0) < 0) return;

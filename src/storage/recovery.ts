@@ -5,7 +5,7 @@
  *
  * Where the machine itself stopped, such damage is no surprise: of what was not synced a device has any part, in any
  * order. A sync covers all that was written before it, so what is behind a hole was never synced, nor promised to outlast
- * the machine: there the log is cut at the hole.
+ * the machine: there the log is cut at the hole, later segments with it, and what is lost are its last records.
  */
 
 import { MAGIC_AT } from "../codec/batch_format.ts";
@@ -53,8 +53,8 @@ export interface Recovery {
   producers: ProducerState;
   /** What was cut off: from where, and all its bytes. More than one only where the machine stopped. */
   cuts: { segment: Segment; position: number; offset: number; bytes: number }[];
-  /** So many segments at the end hold no record. They are still there, and have no place in the log. */
-  emptyAtEnd: number;
+  /** So many segments at the end have no place in the log: they hold no record, or come after a loss. They are still there. */
+  droppedAtEnd: number;
   /** Offsets missing between two segments, as [from, to): not damage where a compactor works. */
   gaps: [number, number][];
   /** Damage in the middle: no record was touched, and the log must not be used. `reason` tells why not to cut there. */
@@ -86,7 +86,7 @@ export function recover(i: RecoveryInput): Recovery {
   });
   const outcome = (o: Partial<Recovery>): Recovery => {
     rising.finish();
-    return { nextOffset, producers, cuts, emptyAtEnd: 0, gaps, damage: null, stray: null, ...o };
+    return { nextOffset, producers, cuts, droppedAtEnd: 0, gaps, damage: null, stray: null, ...o };
   };
 
   for (let index = first; index < i.segments.length; index++) {
@@ -97,6 +97,13 @@ export function recover(i: RecoveryInput): Recovery {
       const found = new IntactSearch().within([segment], 0);
       if (found === null) return outcome({ stray: segment });
       return outcome({ damage: { path: segment.log.path, position: 0, reason: found } });
+    }
+    const isTorn = cuts.length > 0 || (i.dense && segment.baseOffset > nextOffset);
+    if (i.machineStopped && index > first && isTorn) {
+      for (const later of i.segments.slice(index).filter(({ size }) => size > 0)) {
+        cuts.push({ segment: later, position: 0, offset: nextOffset, bytes: later.size });
+      }
+      return outcome({ droppedAtEnd: i.segments.length - index });
     }
     // Of what lies before the recovery point the indexes are on the device, and stay as they are.
     if (index > first || i.recoveryPoint <= segment.baseOffset) segment.resetIndexes();
@@ -145,7 +152,7 @@ export function recover(i: RecoveryInput): Recovery {
   }
   // An end that no record leads up to would have readers wait for it for ever.
   const last = i.segments.findLastIndex(({ size, baseOffset }) => size > 0 || baseOffset <= nextOffset);
-  return outcome({ emptyAtEnd: i.segments.length - 1 - last });
+  return outcome({ droppedAtEnd: i.segments.length - 1 - last });
 }
 
 /**

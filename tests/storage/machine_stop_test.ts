@@ -62,12 +62,25 @@ Deno.test("the machine's start is noted once all logs are checked, and counts fo
   assertIncludes(log.offline, "does not go on at position 0");
 });
 
-Deno.test("segments after a hole stay, and the gap is told", async () => {
+Deno.test("segments after a hole, or after one whose end is lost, go with it: no offset is missing between others", async () => {
   const files = new MemoryFiles(() => START);
   const { log } = await open(files, "first", 4 * LENGTH);
   for (let i = 0; i < 10; i++) mustAppend(log, batch(1, { bytes: 100 }));
-  damage(files, PATH, 2 * LENGTH, new Uint8Array(LENGTH));
-  const { log: again, warnings } = await open(files.crashed("killed"), "second", 4 * LENGTH);
-  assertEquals(readAll(again).map(({ offset }) => offset), [0, 1, 4, 5, 6, 7, 8, 9]);
-  assertIncludes(warnings[1], "the records from offset 2 to 3 are missing");
+  for (
+    const lose of [
+      (left: MemoryFiles) => damage(left, PATH, 2 * LENGTH, new Uint8Array(LENGTH)),
+      (left: MemoryFiles) => left.open(PATH, false).truncate(2 * LENGTH),
+    ]
+  ) {
+    const left = files.crashed("killed");
+    lose(left);
+    const { log: again, warnings } = await open(left, "second", 4 * LENGTH);
+    assertEquals(readAll(again).map(({ offset }) => offset), [0, 1]);
+    assertEquals(again.segmentBaseOffsets, [0]);
+    assertIncludes(
+      warnings.at(-1)!,
+      `cut ${2 * LENGTH} bytes off the end of ${DIRECTORY}/t-0/00000000000000000008.log`,
+    );
+    assertEquals(mustAppend(again, batch(1)), 2);
+  }
 });

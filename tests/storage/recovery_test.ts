@@ -427,3 +427,17 @@ Deno.test("a log that the disk kept from being opened is opened by the next tick
   await manager.tick();
   assertEquals([log.nextOffset, log.highWatermark], [20, 20]);
 });
+
+Deno.test("records that were deleted up to the log's end do not come back with the epochs of their batches", async () => {
+  const { log, manager, files, clock } = await openLog();
+  for (let i = 0; i < 3; i++) mustAppend(log, batch(1));
+  manager.deleteRecordsBefore(log, 3);
+  clock.advance(1000);
+  await manager.tick();
+  let left = files as MemoryFiles;
+  for (let kills = 0; kills < 3; kills++) {
+    left = left.crashed("killed");
+    const { log: again } = await reopened(left, {});
+    assertEquals([again.logStartOffset, again.nextOffset], [3, 3]);
+  }
+});

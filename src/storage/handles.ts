@@ -88,7 +88,7 @@ export class HandlePool {
   private openFiles: PooledFile[] = [];
   private hand = 0;
 
-  constructor(readonly files: Files, private readonly capacity: number) {}
+  constructor(readonly files: Files, readonly capacity: number) {}
 
   get openCount(): number {
     return this.openFiles.length;

@@ -251,7 +251,7 @@ export class LogManager {
     if (this.closed) return;
     this.closed = true;
     let clean = true;
-    await manyAtOnce([...this.logs.values()], async (log) => {
+    await manyAtOnce([...this.logs.values()], this.pool, async (log) => {
       if (!await log.close()) clean = false;
     });
     clean = this.attempt("write checkpoints", () => {

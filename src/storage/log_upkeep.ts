@@ -36,6 +36,8 @@ const DEFAULT_RECOVERY_BYTES_MAX = 4 * 2 ** 30;
 /** So many logs may have as much of that as one of them may. */
 const RECOVERY_LOGS = 16;
 const SYNCED_AT_ONCE = 32;
+/** What a log that is being synced keeps open: its active segment, both indexes, and for a moment a file or a directory. */
+const FILES_OF_ONE = 4;
 /** What looking through the logs may hold up others for, each second. */
 const VISIT_MS = 4;
 
@@ -74,7 +76,7 @@ export class LogUpkeep {
       log.retry();
       if (log.flushIsDue(now)) due.push(log);
     }
-    await manyAtOnce(due, (log) => log.flushNow());
+    await manyAtOnce(due, this.pool, (log) => log.flushNow());
     if (
       now - this.lastRetentionMs >= (this.o.retentionCheckIntervalMs ?? DEFAULT_RETENTION_CHECK_INTERVAL_MS)
     ) {
@@ -131,7 +133,7 @@ export class LogUpkeep {
   private async boundRecovery(): Promise<void> {
     const due = withMuchToRecover(this.logs, this.o.recoveryBytesMax ?? DEFAULT_RECOVERY_BYTES_MAX);
     if (due.length === 0) return;
-    await manyAtOnce(due, (log) => log.shortenRecovery());
+    await manyAtOnce(due, this.pool, (log) => log.shortenRecovery());
     this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
   }
 
@@ -162,11 +164,19 @@ function withMuchToRecover(logs: ReadonlyMap<string, Log>, bytesMax: number): Lo
   return due;
 }
 
-/** Does something that syncs each log, of many at once: the device takes their syncs together. */
-export async function manyAtOnce(logs: readonly Log[], work: (log: Log) => Promise<void>): Promise<void> {
+/**
+ * Does something that syncs each log, of many at once: the device takes their syncs together. Of no more than `pool` has
+ * room for: a file that is being synced cannot be closed, and without a descriptor the next log could not be synced at all.
+ */
+export async function manyAtOnce(
+  logs: readonly Log[],
+  pool: HandlePool,
+  work: (log: Log) => Promise<void>,
+): Promise<void> {
+  const atOnce = Math.max(1, Math.min(SYNCED_AT_ONCE, Math.floor(pool.capacity / FILES_OF_ONE)));
   const left = [...logs];
   const worker = async () => {
     for (let log = left.pop(); log !== undefined; log = left.pop()) await work(log);
   };
-  await Promise.all(Array.from({ length: Math.min(SYNCED_AT_ONCE, logs.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(atOnce, logs.length) }, worker));
 }

@@ -4,7 +4,7 @@ import { assertThrows } from "@std/assert/throws";
 import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { DataDirectoryError } from "../../src/storage/data_directory.ts";
-import { IoError, readText, replaceFile } from "../../src/storage/files.ts";
+import { type FileHandle, type Files, IoError, readText, replaceFile } from "../../src/storage/files.ts";
 import { FaultyFiles } from "../../src/storage/files_faulty.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import { realFiles } from "../../src/storage/files_real.ts";
@@ -300,6 +300,32 @@ Deno.test("a topic id that is missing or unreadable is all zeros, until someone 
   again.manager.setTopicId(back, TOPIC_ID);
   await again.manager.close();
   assertEquals((await openManager({}, files)).manager.get("t", 0)!.topicId, TOPIC_ID);
+});
+
+Deno.test("LogManager.close() closes many logs in order where few files may be open", async () => {
+  const files = new MemoryFiles();
+  let open = 0;
+  const scarce: Files = Object.assign(Object.create(files) as Files, {
+    open(path: string, create: boolean): FileHandle {
+      if (open === 30) throw new IoError("open", path, "EMFILE");
+      const handle = files.open(path, create);
+      open++;
+      return Object.assign(Object.create(handle) as FileHandle, {
+        close() {
+          open--;
+          handle.close();
+        },
+        // As on a disk: others have begun before one is done.
+        sync: () => new Promise<void>((resolve) => setTimeout(resolve, 0)).then(() => handle.sync()),
+      });
+    },
+  });
+  const { manager, warnings } = await openManager({}, scarce, undefined, { maxOpenFiles: 18 });
+  for (let partition = 0; partition < 100; partition++) {
+    mustAppend(manager.create("t", partition, TOPIC_ID), batch(2));
+  }
+  await manager.close();
+  assertEquals([warnings, open], [[], 0]);
 });
 
 Deno.test("LogManager keeps to its bound of open files over many logs on a real disk", async () => {

@@ -18,10 +18,17 @@ const APPLICATION_ID = 0x54525759;
 /** Raise it with every change to the tables, and make `prepare` bring older files along. Rows of format 1 had no sums. */
 const SCHEMA_VERSION = 2;
 
-const SCHEMA = `
-  CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, revision INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;
-  CREATE TABLE store (only INTEGER PRIMARY KEY CHECK (only = 1), revision INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;
-`;
+const COLUMNS: Readonly<Record<string, string>> = {
+  entries: "key TEXT PRIMARY KEY, value TEXT NOT NULL, revision INTEGER NOT NULL",
+  store: "only INTEGER PRIMARY KEY CHECK (only = 1), revision INTEGER NOT NULL",
+};
+const SUM = ", sum INTEGER NOT NULL";
+const ADDED_SUM = ", sum INTEGER NOT NULL DEFAULT 0";
+
+/** What the file may say of a table: as it is made now, as it was brought along from format 1, and format 1. */
+function definitions(table: string): string[] {
+  return [SUM, ADDED_SUM, ""].map((sum) => `CREATE TABLE ${table} (${COLUMNS[table]}${sum}) STRICT`);
+}
 
 const encoder = new TextEncoder();
 
@@ -141,7 +148,7 @@ export function checkFormat(database: DatabaseSync, path: string): { version: nu
 }
 
 function makeTables(database: DatabaseSync): void {
-  database.exec(SCHEMA);
+  for (const table of Object.keys(COLUMNS)) database.exec(definitions(table)[0]);
   database.prepare("INSERT INTO store VALUES (1, 0, ?)").run(rowSum("", "", 0));
   database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
 }
@@ -149,8 +156,8 @@ function makeTables(database: DatabaseSync): void {
 function addSums(database: DatabaseSync): void {
   const rows = database.prepare("SELECT key, value, revision FROM entries").all();
   const { revision } = database.prepare("SELECT revision FROM store").get()!;
-  for (const table of ["entries", "store"]) {
-    database.exec(`ALTER TABLE ${table} ADD COLUMN sum INTEGER NOT NULL DEFAULT 0`);
+  for (const table of Object.keys(COLUMNS)) {
+    database.exec(`ALTER TABLE ${table} ADD COLUMN ${ADDED_SUM.slice(2)}`);
   }
   const set = database.prepare("UPDATE entries SET sum = ? WHERE key = ?");
   for (const { key, value, revision } of rows) {
@@ -178,9 +185,13 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
 export function findDamage(database: DatabaseSync): string | null {
   const [verdict] = Object.values(database.prepare("PRAGMA integrity_check (1)").get()!);
   if (verdict !== "ok") return String(verdict);
+  const odd = database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").all().find((
+    { name, sql },
+  ) => !definitions(String(name)).includes(String(sql)));
+  if (odd !== undefined) return `the table ${odd.name} is not defined as it was written`;
   if (pragma(database, "user_version") < 2) return null;
-  const store = database.prepare("SELECT revision, sum FROM store").get();
-  if (store === undefined) return "the revision is missing";
+  const store = database.prepare("SELECT only, revision, sum FROM store").get();
+  if (store === undefined || Number(store.only) !== 1) return "the revision is missing";
   if (Number(store.sum) !== rowSum("", "", Number(store.revision))) {
     return `the revision ${store.revision} is not what was written`;
   }

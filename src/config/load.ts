@@ -7,6 +7,7 @@ import { BrokerConfig, brokerRow, type StaticValue } from "./broker_config.ts";
 import { type Listener, type Machine, parseEndpoint, planListeners } from "./listeners.ts";
 import { parseProperties } from "./properties.ts";
 import { invalidValue } from "./setting.ts";
+import { topicRows } from "./topic.ts";
 
 /** Everything that has a say. */
 export interface ConfigInputs {
@@ -46,7 +47,7 @@ export function loadConfig(inputs: ConfigInputs): LoadResult {
   readSets(inputs.set ?? [], values, errors);
   readFlags(inputs, values, errors);
   sameNodeId(values);
-  errors.push(...badValues(values));
+  errors.push(...badValues(values), ...settingsOfTopics(values, inputs.environment ?? {}));
   if (errors.length > 0) return { errors };
 
   const config = new BrokerConfig(values);
@@ -145,6 +146,32 @@ function badValues(values: ReadonlyMap<string, StaticValue>): string[] {
   return errors;
 }
 
+/**
+ * Topics' settings that somebody meant for all topics, as in `--set flush.messages=1`. They are refused: a broker without
+ * would run less safely than its operator believes. In a file, where Kafka ignores them too, they are a warning.
+ */
+function settingsOfTopics(
+  values: ReadonlyMap<string, StaticValue>,
+  environment: Readonly<Record<string, string>>,
+): string[] {
+  const errors: string[] = [];
+  for (const [name, { origin }] of values) {
+    const text = settingOfTopics(name);
+    if (text === null || origin !== "--set" && environment[origin] === undefined) continue;
+    errors.push(`${text} (set by ${origin})`);
+  }
+  return errors;
+}
+
+/** What to tell of a name that only topics have, with the one to use; null for every other name. */
+function settingOfTopics(name: string): string | null {
+  if (brokerRow(name) || !Object.hasOwn(topicRows, name)) return null;
+  const [synonym] = topicRows[name as keyof typeof topicRows].synonyms;
+  return `${name} is a topic's setting; ${
+    synonym === undefined ? "there is none for all topics" : `for all topics it is ${synonym.name}`
+  }`;
+}
+
 /** Values that are fine alone and not together, or whose silent neglect would hurt. */
 function conflicts(config: BrokerConfig): string[] {
   const errors: string[] = [];
@@ -171,8 +198,10 @@ function withoutEffect(values: ReadonlyMap<string, StaticValue>): string[] {
     const row = brokerRow(name);
     if (row && !row.unused) continue;
     const foreign = foreignSettings.find(([prefix]) => name.startsWith(prefix));
+    const ofTopics = settingOfTopics(name);
     if (row) warnings.push(`Setting ${name} has no effect (set by ${origin}): ${row.doc}`);
     else if (foreign) warnings.push(`Setting ${name} has no effect (set by ${origin}): ${foreign[1]}`);
+    else if (ofTopics !== null) warnings.push(`Ignored: ${ofTopics} (set by ${origin})`);
     else warnings.push(`Unknown setting ${name} (set by ${origin}): ignored${suggestion(name)}`);
   }
   return warnings;

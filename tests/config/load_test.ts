@@ -200,3 +200,23 @@ for (const [claim, inputs, errors] of refused) {
 Deno.test("loadConfig() takes an IPv6 address from --host", () => {
   assertEquals(load({ host: "::1" }).listeners.map(({ host, port }) => [host, port]), [["::1", 9092]]);
 });
+
+Deno.test("loadConfig() refuses a topic's setting from --set or the environment, and names the one for all topics", () => {
+  assertEquals(errorsOf({ set: ["flush.messages=1"] }), [
+    "flush.messages is a topic's setting; for all topics it is log.flush.interval.messages (set by --set)",
+  ]);
+  assertEquals(errorsOf({ environment: { TRACKWAY_FLUSH_MS: "1" } }), [
+    "flush.ms is a topic's setting; for all topics it is log.flush.interval.ms (set by TRACKWAY_FLUSH_MS)",
+  ]);
+  assertEquals(errorsOf({ set: ["leader.replication.throttled.replicas=*"] }), [
+    "leader.replication.throttled.replicas is a topic's setting; there is none for all topics (set by --set)",
+  ]);
+});
+
+Deno.test("loadConfig() warns of a topic's setting in a file, and takes names that both have", () => {
+  const { warnings } = load({ file: file("flush.messages=1"), set: ["min.insync.replicas=1"] });
+  assertEquals(warnings, [
+    "Ignored: flush.messages is a topic's setting; for all topics it is log.flush.interval.messages " +
+    "(set by server.properties, line 1)",
+  ]);
+});

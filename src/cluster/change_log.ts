@@ -1,6 +1,6 @@
 /** What an operator reads of changes to the metadata: a line each, but one for all where there are many. */
 import type { TopicImage } from "./image.ts";
-import type { ClusterChange } from "./image_changes.ts";
+import type { ClusterChange, ConfigsChange } from "./image_changes.ts";
 
 /** Beyond so many topics in one change only their number is told. */
 const NAMED_TOPICS = 5;
@@ -15,10 +15,8 @@ export function describeChange(change: ClusterChange): { info: string[]; warning
       "Changed",
       (topic) => `Changed topic ${withPartitions(topic)}${settings(topic)}`,
     ),
-    ...change.brokerConfigs.map((id) =>
-      `Changed the settings of ${id === "" ? "all brokers" : `broker ${id}`}`
-    ),
-    ...change.groupConfigs.map((name) => `Changed the settings of group ${name}`),
+    ...toldConfigs(change.brokerConfigs, (id) => id === "" ? "all brokers" : `broker ${id}`),
+    ...toldConfigs(change.groupConfigs, (name) => `group ${name}`),
   ];
   const compacted = [
     ...change.created,
@@ -46,6 +44,12 @@ function withPartitions({ name, partitions }: TopicImage): string {
 
 function settings({ configs }: TopicImage): string {
   return configs.size === 0 ? "" : `: ${[...configs].map(([name, value]) => `${name}=${value}`).join(", ")}`;
+}
+
+/** Names alone: a value may be a secret. Nothing of a change that sets what was set already. */
+function toldConfigs(changes: readonly ConfigsChange[], whose: (name: string) => string): string[] {
+  return changes.filter(({ settings }) => settings.length > 0)
+    .map(({ name, settings }) => `Changed settings of ${whose(name)}: ${settings.join(", ")}`);
 }
 
 function isCompacted({ configs }: TopicImage): boolean {

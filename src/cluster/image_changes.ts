@@ -17,9 +17,15 @@ export interface ClusterChange {
   readonly created: readonly TopicImage[];
   /** Topics that got partitions, other settings, or another leader. */
   readonly changed: readonly { readonly before: TopicImage; readonly after: TopicImage }[];
-  /** Ids of brokers, as text, whose settings changed; "" stands for all brokers. */
-  readonly brokerConfigs: readonly string[];
-  readonly groupConfigs: readonly string[];
+  /** By the brokers' ids, as text; "" stands for all brokers. */
+  readonly brokerConfigs: readonly ConfigsChange[];
+  readonly groupConfigs: readonly ConfigsChange[];
+}
+
+/** Which settings of a resource changed, without their values: they may be secrets. */
+export interface ConfigsChange {
+  readonly name: string;
+  readonly settings: readonly string[];
 }
 
 /** Puts a commit into the image. Null when it holds nothing that the image shows. Throws `CorruptRow`. */
@@ -27,8 +33,8 @@ export function applyBatch(image: MutableImage, batch: ChangeBatch): ClusterChan
   const deleted: TopicImage[] = [];
   const created: TopicImage[] = [];
   const changed: { before: TopicImage; after: TopicImage }[] = [];
-  const brokerConfigs: string[] = [];
-  const groupConfigs: string[] = [];
+  const brokerConfigs: ConfigsChange[] = [];
+  const groupConfigs: ConfigsChange[] = [];
 
   const applyRow = (key: string, value: string | null) => {
     if (key.startsWith(TOPIC_PREFIX)) {
@@ -57,15 +63,18 @@ export function applyBatch(image: MutableImage, batch: ChangeBatch): ClusterChan
   return { version: image.version, deleted, created, changed, brokerConfigs, groupConfigs };
 }
 
-/** Gives the name of the resource whose settings are now what `value` says. */
+/** Has the resource's settings be what `value` says, and gives what that changed. */
 function setConfigs(
   all: Map<string, ReadonlyMap<string, string>>,
   prefix: string,
   key: string,
   value: string | null,
-): string {
+): ConfigsChange {
   const name = key.slice(prefix.length);
+  const before = all.get(name) ?? new Map<string, string>();
+  const after = value === null ? new Map<string, string>() : parseConfigRow(key, value);
   if (value === null) all.delete(name);
-  else all.set(name, parseConfigRow(key, value));
-  return name;
+  else all.set(name, after);
+  const both = new Set([...before.keys(), ...after.keys()]);
+  return { name, settings: [...both].filter((setting) => before.get(setting) !== after.get(setting)) };
 }

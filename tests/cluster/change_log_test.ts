@@ -17,19 +17,23 @@ const change = (of: Partial<ClusterChange>): ClusterChange => ({
   ...of,
 });
 
-Deno.test("describeChange() names topics with their partitions and settings", () => {
+Deno.test("describeChange() names topics with their partitions and settings, and of others the settings' names", () => {
   const { info, warnings } = describeChange(change({
     created: [topic("a", { "retention.ms": "5" }, 3)],
     deleted: [topic("b")],
-    brokerConfigs: ["", "1"],
-    groupConfigs: ["g"],
+    brokerConfigs: [
+      { name: "", settings: ["log.retention.ms", "num.partitions"] },
+      { name: "1", settings: ["num.partitions"] },
+      { name: "2", settings: [] },
+    ],
+    groupConfigs: [{ name: "g", settings: ["consumer.session.timeout.ms"] }],
   }));
   assertEquals(info, [
     "Deleted topic b",
     "Created topic a (3 partitions): retention.ms=5",
-    "Changed the settings of all brokers",
-    "Changed the settings of broker 1",
-    "Changed the settings of group g",
+    "Changed settings of all brokers: log.retention.ms, num.partitions",
+    "Changed settings of broker 1: num.partitions",
+    "Changed settings of group g: consumer.session.timeout.ms",
   ]);
   assertEquals(warnings, []);
 });

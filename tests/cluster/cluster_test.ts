@@ -364,7 +364,11 @@ Deno.test("Cluster.onChange() tells what was created, deleted and changed, with 
     { ...nothing, created: ["t", "u"] },
     { ...nothing, changed: [{ before, after }] },
     { ...nothing, deleted: [after] },
-    { ...nothing, brokerConfigs: [""], groupConfigs: ["g"] },
+    {
+      ...nothing,
+      brokerConfigs: [{ name: "", settings: ["log.retention.ms"] }],
+      groupConfigs: [{ name: "g", settings: ["share.record.lock.duration.ms"] }],
+    },
   ]);
   assertEquals(changes.map(({ version }) => version), [1, 2, 3, 4]);
 });

@@ -130,7 +130,9 @@ export class Server {
     if (now - this.accepted.sinceMs >= 1000) this.accepted = { sinceMs: now, count: 0 };
     // Without a connection a second nobody could ever change the setting back.
     if (++this.accepted.count < Math.max(1, max)) return 0;
-    return this.accepted.sinceMs + 1000 - now;
+    // The next one is the next second's, even if the timer is a little early.
+    this.accepted = { sinceMs: this.accepted.sinceMs + 1000, count: 0 };
+    return this.accepted.sinceMs - now;
   }
 
   private admit(conn: Deno.TcpConn, bind: Bind, dispatcher: Dispatcher): void {

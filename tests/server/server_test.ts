@@ -202,8 +202,9 @@ Deno.test("Server accepts no more than max.connection.creation.rate in a second,
     answered.push(performance.now() - since);
     client.conn.close();
   }));
-  assert(answered.toSorted((a, b) => a - b)[3] > 900, `answered after ${answered} ms`);
-  assert(Math.max(...answered) > 1900, `answered after ${answered} ms`);
+  // Timers may be a little early, and on a busy machine late.
+  const [, , , fourth, , , seventh] = answered.toSorted((a, b) => a - b);
+  assert(fourth > 950 && seventh > 1950, `answered after ${answered} ms`);
 });
 
 Deno.test("Server goes on after accept() failed, and tells of it", async () => {

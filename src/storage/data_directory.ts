@@ -127,7 +127,8 @@ function lockDirectory(files: Files, directory: string): Unlock {
   if (unlock === null) {
     throw new DataDirectoryError(
       "locked",
-      `Cannot use data directory ${directory}: another broker is running on it`,
+      `Cannot use data directory ${directory}: another broker is running on it. Stop that one, or choose another ` +
+        `directory with --data`,
     );
   }
   return unlock;

@@ -277,7 +277,8 @@ Deno.test("a second broker on a data directory ends with 1 and one line, and the
       const second = BrokerProcess.spawn(dataDir);
       assertEquals(await second.exit(), { code: 1, signal: null });
       assertEquals(second.said, [
-        `trackway: Cannot use data directory ${dataDir}: another broker is running on it`,
+        `trackway: Cannot use data directory ${dataDir}: another broker is running on it. Stop that one, or choose ` +
+        `another directory with --data`,
       ]);
       await fill(first.port);
       assertEquals(await labels(first.port, 0), ALL);

@@ -129,6 +129,7 @@ async function start(
     configOf: () => defaultLogConfig,
     maxOpenFiles: descriptors.files,
     onWarning: warn,
+    onRecovered: (text) => log.info("{text}", { text }),
     retentionCheckIntervalMs: config.get("log.retention.check.interval.ms"),
     checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),
     recoveryBytesMax: config.get("trackway.recovery.max.bytes"),

@@ -44,6 +44,7 @@ import { type LogOptions, LogState } from "./log_state.ts";
 import { append, appendAsFollower, assignLeaderEpoch } from "./log_writing.ts";
 import type { ProducerEntry } from "./producer_state.ts";
 import type { ReadLimits } from "./read.ts";
+import type { Recovered } from "./recovered.ts";
 import type { TimestampedOffset } from "./time_lookup.ts";
 
 export type { AppendOptions, AppendResult, RecordError } from "./append.ts";
@@ -86,6 +87,11 @@ export class Log {
   /** Why the log cannot be used until an operator has looked at it, or null. */
   get offline(): string | null {
     return this.state.offline;
+  }
+
+  /** What the check after an unclean stop took; null where there was none. */
+  get recovered(): Recovered | null {
+    return this.state.recovered;
   }
 
   // ------------------------------------------------------------------------------------------------- how far it goes

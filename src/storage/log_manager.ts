@@ -40,6 +40,7 @@ import {
   readOffsetFile,
   recoveryPoints,
 } from "./offset_checkpoints.ts";
+import { describeRecovered } from "./recovered.ts";
 import { Trash } from "./trash.ts";
 
 export interface LogManagerOptions extends Claimant, UpkeepOptions {
@@ -53,6 +54,8 @@ export interface LogManagerOptions extends Claimant, UpkeepOptions {
    * what was not on the device may be lost, in any part.
    */
   bootId?: string | null;
+  /** Gets one line after a stop that was not in order: what had to be read again, and what was cut off. */
+  onRecovered?(text: string): void;
 }
 
 const DEFAULT_MAX_OPEN_FILES = 1000;
@@ -98,6 +101,8 @@ export class LogManager {
       const manager = new LogManager(o, pool, meta, unlock);
       const bootBefore = readText(files, `${directory}/${BOOT_ID_FILE}`);
       await manager.loadAll(cleanShutdown, bootBefore);
+      const recovered = cleanShutdown === null ? describeRecovered(manager.logs.values()) : null;
+      if (recovered !== null) o.onRecovered?.(recovered);
       manager.loaded = true;
       if (manager.takenBack) manager.lowerCheckpoints();
       manager.noteBoot(bootBefore);

@@ -23,7 +23,12 @@ export function isReady(log: LogState): boolean {
     }
     if (opened === null) {
       log.unopened!.how = "crashed";
+      const sizeBefore = log.segments.sizeInBytes;
       opened = openCrashedLog(openingInput(log));
+      if (typeof opened !== "string") {
+        const cutBytes = sizeBefore - log.segments.sizeInBytes;
+        log.recovered = { readBytes: log.segments.unsyncedBytes + cutBytes, cutBytes };
+      }
     }
     if (typeof opened !== "string") return take(log, opened);
     log.offline = opened;

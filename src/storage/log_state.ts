@@ -14,6 +14,7 @@ import { LogReader } from "./log_reader.ts";
 import { LogSegments } from "./log_segments.ts";
 import { partitionDirectory } from "./names.ts";
 import { ProducerState } from "./producer_state.ts";
+import type { Recovered } from "./recovered.ts";
 import type { Trash } from "./trash.ts";
 
 export interface LogOptions {
@@ -85,6 +86,8 @@ export class LogState {
   snapshotOffset = -1;
   /** Bytes of the log since the recovery point, but for what a truncation or retention has removed of them. */
   bytesToRecover = 0;
+  /** What the last check after an unclean stop took; null before one. */
+  recovered: Recovered | null = null;
   /** The log's end when it was last looked at whether something is appended to it. */
   restedAt = -1;
   /** How often the end was cut off: a flush that began before says nothing of what came after. */

@@ -28,8 +28,7 @@ const PROGRESS_EVERY_MS = 200;
 export async function check(args: readonly string[], terminal: Terminal): Promise<number> {
   const flags = readFlags(args);
   if ("error" in flags) {
-    terminal.err(`trackway: ${flags.error}`);
-    return NOT_CHECKED;
+    return cannot(flags.error, args.includes("--json"), terminal);
   }
   if (flags.help) {
     terminal.out(helpText("check")!);
@@ -41,9 +40,15 @@ export async function check(args: readonly string[], terminal: Terminal): Promis
     // Anything else is a bug and keeps its stack trace.
     if (!(error instanceof CannotCheck || error instanceof IoError)) throw error;
     terminal.progress("");
-    terminal.err(`trackway: ${error.message}`);
-    return NOT_CHECKED;
+    return cannot(error.message, flags.json, terminal);
   }
+}
+
+/** Says why nothing, or not all, was checked: to programs where they look for the summary. Gives the exit code. */
+function cannot(why: string, json: boolean, terminal: Terminal): number {
+  if (json) terminal.out(JSON.stringify({ error: why }));
+  else terminal.err(`trackway: ${why}`);
+  return NOT_CHECKED;
 }
 
 interface Flags {
@@ -55,12 +60,14 @@ interface Flags {
 
 function readFlags(args: readonly string[]): Flags | { readonly error: string } {
   let unknown: string | undefined;
+  let directory: string | undefined;
   const parsed = parseArgs([...args], {
     string: ["data"],
     boolean: ["deep", "json", "help"],
     alias: { help: "h" },
-    unknown(arg: string) {
-      unknown ??= arg;
+    unknown(arg: string, flag?: string) {
+      if (flag === undefined && directory === undefined) directory = arg;
+      else unknown ??= arg;
       return false;
     },
   });
@@ -68,7 +75,11 @@ function readFlags(args: readonly string[]): Flags | { readonly error: string } 
     return { error: `check does not know ${unknown}: trackway check --help lists its flags` };
   }
   if (parsed.data === "") return { error: "--data needs a value: trackway check --help says which" };
-  return { help: parsed.help, data: parsed.data ?? DEFAULT_DIRECTORY, deep: parsed.deep, json: parsed.json };
+  if (parsed.data !== undefined && directory !== undefined) {
+    return { error: `check looks at one directory: there is --data ${parsed.data}, and ${directory}` };
+  }
+  const data = parsed.data ?? directory ?? DEFAULT_DIRECTORY;
+  return { help: parsed.help, data, deep: parsed.deep, json: parsed.json };
 }
 
 function run(flags: Flags, terminal: Terminal): number {

@@ -30,14 +30,14 @@ A setting may also come from the environment: TRACKWAY_NUM_PARTITIONS is num.par
 
 const check = `trackway check: look through a data directory, without a broker and without changing anything
 
-  --data DIR           the directory (./data); no broker may be running on it
+  --data DIR, or DIR   the directory (./data); no broker may be running on it
   --deep               decompress and read every record as well
-  --json               one JSON object a line: findings, and a summary last
+  --json               one JSON object a line: findings, and a summary last, or why it could not be checked
   --help               print this
 
 Every batch is read and its checksum computed, and indexes, producer snapshots, checkpoints and metadata are held
 against what is in the logs. A line for each finding says where, what, and what the broker will do about it: "damage"
-is what was whole once, "note" what an interrupted process leaves and the broker clears up without a loss.
+is what was whole once, or may have been, "note" what an interrupted process leaves and the broker clears up without a loss.
 
 Exit code 0: no damage. 1: damage was found. 2: the directory could not be checked.
 

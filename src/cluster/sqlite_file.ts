@@ -184,7 +184,7 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
  */
 export function findDamage(database: DatabaseSync): string | null {
   const [verdict] = Object.values(database.prepare("PRAGMA integrity_check (1)").get()!);
-  if (verdict !== "ok") return String(verdict);
+  if (verdict !== "ok") return inOneLine(String(verdict));
   const odd = database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").all().find((
     { name, sql },
   ) => !definitions(String(name)).includes(String(sql)));
@@ -200,6 +200,12 @@ export function findDamage(database: DatabaseSync): string | null {
     return `the entry ${JSON.stringify(key)} is not what was written`;
   }
   return null;
+}
+
+/** SQLite's verdict has a line for each fault, below one that names the database, of which there is one only. */
+export function inOneLine(verdict: string): string {
+  const lines = verdict.split("\n").map((line) => line.trim());
+  return lines.filter((line) => line !== "" && !line.startsWith("***")).join("; ");
 }
 
 function pragma(database: DatabaseSync, name: string): number {

@@ -165,7 +165,7 @@ export class PartitionHost {
     const settings = new TopicSettings(topic.configs, config);
     const logConfig = logConfigOf(settings, config.get("producer.id.expiration.ms"));
     const minInsyncReplicas = settings.get("min.insync.replicas");
-    let isComplete = true;
+    const unmade: { name: string; why: string }[] = [];
     for (const { partition: index, leader, leaderEpoch, isr, replicas: assigned } of topic.partitions) {
       if (slices.isOver) {
         await slices.next();
@@ -175,8 +175,8 @@ export class PartitionHost {
       let partition = replicas.get(topic.name, index);
       if (partition === undefined) {
         const log = this.openLog(topic, index);
-        if (log === null) {
-          isComplete = false;
+        if (typeof log === "string") {
+          unmade.push({ name: partitionDirectory(topic.name, index), why: log });
           continue;
         }
         partition = new Partition(log, topic.topicId, leader, leaderEpoch, isr);
@@ -186,12 +186,26 @@ export class PartitionHost {
       // More than there are could never be met: settings for a large cluster have to work on a small one.
       partition.minInsyncReplicas = Math.min(minInsyncReplicas, assigned.length);
     }
-    if (isComplete) this.incomplete.delete(topic.name);
-    else this.incomplete.add(topic.name);
+    if (unmade.length === 0) {
+      this.incomplete.delete(topic.name);
+      return;
+    }
+    // The topic exists all the same: its clients hear that the disk is to blame. Told once, not at each retry.
+    if (!this.incomplete.has(topic.name)) this.tellOfUnmade(unmade);
+    this.incomplete.add(topic.name);
   }
 
-  private openLog(topic: TopicImage, index: number): Log | null {
-    const { cluster, logs, report } = this.o;
+  private tellOfUnmade(unmade: readonly { name: string; why: string }[]): void {
+    const [{ name, why }] = unmade;
+    const what = unmade.length === 1
+      ? `the log of ${name}`
+      : `the logs of ${unmade.length} partitions, ${name} first`;
+    this.o.report(`Cannot make ${what}: ${why}; will try again`);
+  }
+
+  /** The log, made if it is not there yet; a text that tells why it cannot be. */
+  private openLog(topic: TopicImage, index: number): Log | string {
+    const { cluster, logs } = this.o;
     try {
       const found = logs.get(topic.name, index);
       if (found !== undefined && isSame(found, topic)) {
@@ -206,11 +220,7 @@ export class PartitionHost {
       }
       return logs.create(topic.name, index, topic.topicId);
     } catch (error) {
-      // The topic exists all the same: its clients hear that the disk is to blame. Told once, not at each retry.
-      if (!this.incomplete.has(topic.name)) {
-        report(`Cannot make the log of ${topic.name}-${index}: ${error}; will try again`);
-      }
-      return null;
+      return error instanceof IoError ? error.message : String(error);
     }
   }
 

@@ -26,6 +26,7 @@ import {
   DELETED_DIRECTORY_SUFFIX,
   LOG_SUFFIX,
   METADATA_TOPIC,
+  offsetOfName,
   parsePartitionDirectory,
   PARTITION_METADATA_FILE,
   partitionDirectory,
@@ -130,10 +131,22 @@ class DirectoryChecker {
     this.closed = this.marker.value !== null;
     if (!this.has(META_PROPERTIES_FILE) && this.partitions.size === 0 && !i.hasMetadata) {
       throw new CannotCheck(
-        `Cannot check ${i.directory}: there is neither ${META_PROPERTIES_FILE} nor a partition in it`,
+        `Cannot check ${i.directory}: there is neither ${META_PROPERTIES_FILE} nor a partition in it${this.hint()}`,
       );
     }
     this.compactedByKafka = this.namesInCleaner();
+  }
+
+  /** Where the data directory may be that was meant. */
+  private hint(): string {
+    const { files, directory } = this.i;
+    if (this.entries.some(({ name }) => offsetOfName(name, LOG_SUFFIX) !== null)) {
+      return ". It is a partition's directory itself: check the one that it is in";
+    }
+    const below = this.entries.find(({ name, isDirectory }) =>
+      isDirectory && files.stat(`${directory}/${name}/${META_PROPERTIES_FILE}`) !== null
+    );
+    return below === undefined ? "" : `. There is one in ${directory}/${below.name}: check that`;
   }
 
   run(): DirectoryCheck {

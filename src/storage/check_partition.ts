@@ -292,15 +292,18 @@ class PartitionChecker {
   /** Null, and told, when there is no such file. */
   private indexSize(index: number, name: string): number | null {
     const info = this.i.files.stat(`${this.i.path}/${name}`);
-    if (info === null) this.indexFault(index, name)(null, "it is missing");
+    if (info === null) this.indexFault(index, name, "at its next use")(null, "it is missing");
     return info === null ? null : info.size;
   }
 
-  private indexFault(index: number, name: string): (position: number | null, problem: string) => void {
+  private indexFault(
+    index: number,
+    name: string,
+    when =
+      "when a lookup comes upon that, or after the file is deleted while it is stopped; it finds the records all the same",
+  ): (position: number | null, problem: string) => void {
     const rebuilt = this.isRebuilt(index);
-    const outcome = rebuilt
-      ? "makes the segment's indexes anew at start"
-      : "makes the segment's indexes anew when it comes upon that";
+    const outcome = `makes the segment's indexes anew ${rebuilt ? "at start" : when}`;
     return (position, problem) => this.tell(rebuilt ? "note" : "damage", name, position, problem, outcome);
   }
 
@@ -364,7 +367,7 @@ class PartitionChecker {
 
   private outcomeAtStart(stretch: Stretch & { segment: number }): { severity: Severity; outcome: string } {
     const { closed, recoveryPoint = 0, highWatermark = 0 } = this.i;
-    const { kind, segment, position, offset, isCutShort = false } = stretch;
+    const { kind, segment, position, end, offset, isCutShort = false } = stretch;
     if (kind === "records") return this.outcomeLater(stretch);
     if (kind === "gap" && position === 0) return this.outcomeLater(stretch);
     const { lastIntact } = this;
@@ -384,6 +387,12 @@ class PartitionChecker {
       const outcome = `cuts the end off here: the records from offset ${offset} to ${
         Math.max(lost - 1, offset)
       } are lost`;
+      return { severity: "damage", outcome };
+    }
+    if (kind === "content" && end === this.segments[segment].size) {
+      const outcome =
+        "cuts the end off here: an append that was not finished, or damage, since its checksum does not fit. " +
+        `The records from offset ${offset} on are lost then, unless the file is restored from a copy before it starts`;
       return { severity: "damage", outcome };
     }
     return { severity: "note", outcome: "cuts the end off here: an append that was not finished" };

@@ -3,6 +3,24 @@
  * {@link IoError}, so that the log can tell a failing disk (a partition's problem) from a bug (everyone's problem).
  */
 
+/** What the system's codes mean, for people who do not know them by heart. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EDQUOT: "the disk quota is used up",
+  EIO: "the device failed",
+  EMFILE: "this process has too many files open",
+  ENFILE: "the machine has too many files open",
+  ENOENT: "there is no such file or directory",
+  ENOSPC: "no space left on the device",
+  EPERM: "the operation is not permitted",
+  EROFS: "the file system is read-only",
+};
+
+/** A code of the system with what it means: `no space left on the device (ENOSPC)`. Other texts as they are. */
+function inWords(code: string): string {
+  return Object.hasOwn(MEANINGS, code) ? `${MEANINGS[code]} (${code})` : code;
+}
+
 /** What a file operation could not do. `notFound` tells a missing file from a failing disk. */
 export class IoError extends Error {
   override name = "IoError";
@@ -12,11 +30,16 @@ export class IoError extends Error {
     readonly code: string,
     options?: ErrorOptions,
   ) {
-    super(`Cannot ${operation} ${path}: ${code}`, options);
+    super(`Cannot ${operation} ${path}: ${inWords(code)}`, options);
   }
 
   get notFound(): boolean {
     return this.code === "ENOENT";
+  }
+
+  /** There is no room, or no more for this user: it is over once something is removed. */
+  get isFull(): boolean {
+    return this.code === "ENOSPC" || this.code === "EDQUOT";
   }
 }
 

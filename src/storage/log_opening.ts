@@ -9,6 +9,7 @@ import type { LogConfig } from "./log_config.ts";
 import type { LogSegments } from "./log_segments.ts";
 import { agreedStart, loadEpochs } from "./opening_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
+import { WAYS_OUT } from "./read.ts";
 import { endOfClosedLog, producersAt, recover, type Recovery } from "./recovery.ts";
 
 export interface OpeningInput {
@@ -104,8 +105,7 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
   const { nextOffset, producers, droppedAtEnd, damage } = recovery;
   if (damage !== null) {
     return `The log of ${i.name} is damaged: ${damage.path} does not go on at position ${damage.position} (offset ` +
-      `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until the file is restored ` +
-      `from a copy, or cut at this position if what follows is not needed, or the partition is deleted`;
+      `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until ${WAYS_OUT}`;
   }
   reportLosses(i, recovery);
   for (let left = droppedAtEnd; left > 0; left--) segments.removeLast();
@@ -172,9 +172,11 @@ function recoveryParts({ name, segments, now, config, onWarning }: OpeningInput)
 }
 
 function reportLosses(i: OpeningInput, { cuts, gaps }: Recovery): void {
-  for (const { segment, position, offset, bytes } of cuts) {
+  for (const { segment, position, offset, bytes, checksumFails } of cuts) {
     const why = i.machineStopped
       ? "what had not reached the disk when the machine stopped"
+      : checksumFails
+      ? "an append that was not finished, or damage: its checksum does not fit"
       : "an append that was not finished";
     i.onWarning(
       `${i.name}: cut ${bytes} bytes off the end of ${segment.log.path} at position ${position} (offset ${offset}): ${why}`,

@@ -49,6 +49,9 @@ export interface LogOptions {
   onTakenBack?(): void;
 }
 
+/** What could not be done, as {@link LogState.report} is told of an append. */
+export const APPEND = "append to";
+
 /** How to open a log at its next use. */
 export interface Unopened {
   /** Whether it is known which segments there are. */
@@ -203,7 +206,12 @@ export class LogState {
     if (!(error instanceof IoError)) throw error;
     if (this.failing) return;
     this.failing = true;
-    this.onWarning(`${this.name}: cannot ${action} the log: ${error.message}`);
+    const consequence = error.isFull
+      ? "; producers get KAFKA_STORAGE_ERROR for what does not fit, and it goes on by itself when there is room"
+      : action === APPEND
+      ? "; producers get KAFKA_STORAGE_ERROR, and it goes on by itself when the disk works again"
+      : "";
+    this.onWarning(`${this.name}: cannot ${action} the log: ${error.message}${consequence}`);
   }
 
   /** An append succeeded: if something had failed before, that is over. */
@@ -211,6 +219,6 @@ export class LogState {
     if (!this.failing) return;
     this.failing = false;
     if (this.segments.syncFailed) this.segments.noteSyncFailed();
-    this.onWarning(`${this.name}: the disk works again`);
+    this.onWarning(`${this.name}: appends to the log work again`);
   }
 }

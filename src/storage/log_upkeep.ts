@@ -47,6 +47,8 @@ export class LogUpkeep {
   private lastHighWatermarkMs: number;
   private lastRetentionMs: number;
   private startsDirty = false;
+  /** What could not be done when it was last tried. */
+  private readonly failing = new Set<string>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
   /** What retention holds records' timestamps against. */
@@ -137,8 +139,13 @@ export class LogUpkeep {
     this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, false));
   }
 
+  /** Tells of the first failure in a row, and when it is over. */
   private attempt(action: string, work: () => void): boolean {
-    return attempt(action, work, this.o.onWarning);
+    const wasFailing = this.failing.has(action);
+    const done = attempt(action, work, wasFailing ? () => {} : this.o.onWarning);
+    if (!done) this.failing.add(action);
+    else if (this.failing.delete(action)) this.o.onWarning(`Can ${action} again`);
+    return done;
   }
 }
 

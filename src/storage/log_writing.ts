@@ -15,7 +15,7 @@ import {
 } from "./append.ts";
 import { isReady } from "./log_readiness.ts";
 import { segmentFor } from "./log_rolling.ts";
-import type { LogState } from "./log_state.ts";
+import { APPEND, type LogState } from "./log_state.ts";
 import type { WrittenBatch } from "./producer_state.ts";
 import type { Segment } from "./segment.ts";
 
@@ -77,7 +77,7 @@ function write(
     segment = segmentFor(log, { bytes: bytes.length, baseOffset, lastOffset, maxTimestamp }, now);
     segment.log.get().writeAt(bytes, segment.size);
   } catch (error) {
-    log.report("append to", error);
+    log.report(APPEND, error);
     log.tailDirty = true;
     log.cleanTail();
     return false;

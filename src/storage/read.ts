@@ -132,15 +132,22 @@ function fits(segment: Segment, position: number, maxBytes: number): boolean {
   return size <= maxBytes || size > segment.size - position;
 }
 
+/** What an operator can do about a file that does not go on at the position that was named. */
+export const WAYS_OUT =
+  "the file is restored from a copy, or cut at this position if what follows is not needed, or the partition is deleted " +
+  "(trackway check, with the broker stopped, tells all that is damaged)";
+
+const UNTIL = `reads that come here get KAFKA_STORAGE_ERROR until ${WAYS_OUT}`;
+
 /** What is told of a place where the batches do not go on. */
 export function damaged(segment: Segment, position: number): IoError {
-  return new IoError("read", segment.log.path, `there is no record batch at position ${position}`);
+  return new IoError("read", segment.log.path, `there is no record batch at position ${position}; ${UNTIL}`);
 }
 
 /** What is told of a batch whose offset cannot be. */
 export function misplaced(segment: Segment, position: number, offset: number, expected: number): IoError {
   const problem = `the record batch at position ${position} has offset ${offset}, expected ${expected}`;
-  return new IoError("read", segment.log.path, problem);
+  return new IoError("read", segment.log.path, `${problem}; ${UNTIL}`);
 }
 
 function finish(

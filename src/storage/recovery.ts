@@ -52,7 +52,7 @@ export interface Recovery {
   nextOffset: number;
   producers: ProducerState;
   /** What was cut off: from where, and all its bytes. More than one only where the machine stopped. */
-  cuts: { segment: Segment; position: number; offset: number; bytes: number }[];
+  cuts: Cut[];
   /** So many segments at the end have no place in the log: they hold no record, or come after a loss. They are still there. */
   droppedAtEnd: number;
   /** Offsets missing between two segments, as [from, to): not damage where a compactor works. */
@@ -64,6 +64,15 @@ export interface Recovery {
    * set aside before the log is checked anew; nothing else was done.
    */
   stray: Segment | null;
+}
+
+export interface Cut {
+  segment: Segment;
+  position: number;
+  offset: number;
+  bytes: number;
+  /** All that was cut off is one batch, whole in length, but not with the content that its checksum is of. */
+  checksumFails: boolean;
 }
 
 /** Checks and mends. Throws `IoError`. */
@@ -78,7 +87,7 @@ export function recover(i: RecoveryInput): Recovery {
   let producersUpTo = upTo;
   let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
   const gaps: [number, number][] = [];
-  const cuts: Recovery["cuts"] = [];
+  const cuts: Cut[] = [];
   const rising = new RisingEpochs(i.epochs, ({ epoch, startOffset }) => {
     i.onWarning(
       `the batch at offset ${startOffset} has leader epoch ${epoch}, which cannot be: the next one has less`,
@@ -101,7 +110,13 @@ export function recover(i: RecoveryInput): Recovery {
     const isTorn = cuts.length > 0 || (i.dense && segment.baseOffset > nextOffset);
     if (i.machineStopped && index > first && isTorn) {
       for (const later of i.segments.slice(index).filter(({ size }) => size > 0)) {
-        cuts.push({ segment: later, position: 0, offset: nextOffset, bytes: later.size });
+        cuts.push({
+          segment: later,
+          position: 0,
+          offset: nextOffset,
+          bytes: later.size,
+          checksumFails: false,
+        });
       }
       return outcome({ droppedAtEnd: i.segments.length - index });
     }
@@ -139,7 +154,8 @@ export function recover(i: RecoveryInput): Recovery {
       if (found !== null) {
         return outcome({ damage: { path: segment.log.path, position: end, reason: found } });
       }
-      cuts.push({ segment, position: end, offset: nextOffset, bytes: segment.size - end });
+      const checksumFails = isWholeButWrong(segment, end);
+      cuts.push({ segment, position: end, offset: nextOffset, bytes: segment.size - end, checksumFails });
       segment.log.get().truncate(end);
       segment.size = end;
     }
@@ -153,6 +169,16 @@ export function recover(i: RecoveryInput): Recovery {
   // An end that no record leads up to would have readers wait for it for ever.
   const last = i.segments.findLastIndex(({ size, baseOffset }) => size > 0 || baseOffset <= nextOffset);
   return outcome({ droppedAtEnd: i.segments.length - 1 - last });
+}
+
+/** Whether a batch goes from `position` to the segment's end whose checksum does not fit. */
+function isWholeButWrong(segment: Segment, position: number): boolean {
+  let found = false;
+  scanBatches(segment.log, position, segment.size, (bytes, at, size) => {
+    found = position + size === segment.size && !isIntact(bytes, at, size);
+    return false;
+  });
+  return found;
 }
 
 /**

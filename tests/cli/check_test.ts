@@ -198,3 +198,39 @@ Deno.test("check holds metadata and directories against each other", async () =>
     assertEquals([damaged.code, damaged.out[0].includes(METADATA_FILE)], [1, true], damaged.out.join("\n"));
   });
 });
+
+Deno.test("check takes the directory without --data too, but one only", async () => {
+  await withKafkas("kafka-4.4-closed", async (directory) => {
+    assertEquals((await said(directory)).code, 0);
+    for (const args of [[directory, "other"], [directory, "--data", directory]]) {
+      const { code, err } = await said(...args);
+      assertEquals([code, err.length], [2, 1], err.join("\n"));
+    }
+  });
+});
+
+Deno.test("check hints at the directory that was meant when it was given one above or below it", async () => {
+  await withKafkas("kafka-4.4-closed", async (directory) => {
+    const above = await said("--data", join(directory, ".."));
+    assertEquals(
+      above.err[0].endsWith(`. There is one in ${join(directory, "..")}/data: check that`),
+      true,
+      above.err[0],
+    );
+    const below = await said("--data", join(directory, "golden-0"));
+    assertEquals(
+      below.err[0].endsWith(". It is a partition's directory itself: check the one that it is in"),
+      true,
+      below.err[0],
+    );
+    assertEquals([above.code, below.code], [2, 2]);
+  });
+});
+
+Deno.test("check --json says in JSON too why nothing could be checked", async () => {
+  for (const args of [["--data", "/nowhere/at/all"], ["--fix"], ["--data"]]) {
+    const { code, out, err } = await said("--json", ...args);
+    assertEquals([code, out.length, err], [2, 1, []]);
+    assertEquals(Object.keys(JSON.parse(out[0])), ["error"]);
+  }
+});

@@ -5,6 +5,7 @@ import { assertRejects } from "@std/assert/rejects";
 import { assertThrows } from "@std/assert/throws";
 import { StartupError } from "../../src/base/startup_error.ts";
 import { METADATA_FILE, SqliteStore } from "../../src/cluster/sqlite.ts";
+import { inOneLine } from "../../src/cluster/sqlite_file.ts";
 import { StoreFailure } from "../../src/cluster/store.ts";
 import { inTempDir } from "./support.ts";
 
@@ -155,3 +156,19 @@ Deno.test("SqliteStore.commit() rejects with StoreFailure on a full disk, and wo
     assertEquals(await store.commit(put("big", "v".repeat(100_000))), { ok: true, revision: 2 });
     await store.close();
   }));
+
+Deno.test("inOneLine() makes a line of SQLite's verdict on a damaged file", () => {
+  assertEquals(
+    inOneLine("*** in database main ***\nTree 2 page 2: btreeInitPage() returns error code 11"),
+    [
+      "Tree 2 page 2: btreeInitPage() returns error code 11",
+    ].join(),
+  );
+  assertEquals(
+    inOneLine("*** in database main ***\nPage 3: never used\nPage 4: never used\n"),
+    [
+      "Page 3: never used",
+      "Page 4: never used",
+    ].join("; "),
+  );
+});

@@ -174,3 +174,22 @@ Deno.test("PartitionHost sets a log of the same name aside that no deletion has 
   assertEquals(h.reports.length, 1);
   await h.logs.close();
 });
+
+Deno.test("PartitionHost tells of many logs that cannot be made in one line, in words", async () => {
+  const h = await hosting();
+  h.files.fail(1, Infinity);
+  await h.create(TOPIC_ID, 44);
+  await h.host.retry();
+  assertEquals(h.reports.length, 1, h.reports.join("\n"));
+  assertEquals(
+    /^Cannot make the logs of 44 partitions, t-0 first: Cannot .* \(EIO\); will try again$/.test(
+      h.reports[0],
+    ),
+    true,
+    h.reports[0],
+  );
+  h.files.heal();
+  await h.host.retry();
+  assertEquals(h.replicas.ofTopic("t").length, 44);
+  await h.logs.close();
+});

@@ -8,7 +8,7 @@ import { checkDirectory } from "../../src/storage/check.ts";
 import { replaceFile } from "../../src/storage/files.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import { readOnly } from "../../src/storage/files_read_only.ts";
-import { batch, contentOf, DIRECTORY, mustAppend, openLog, START } from "./helpers.ts";
+import { batch, contentOf, damage, DIRECTORY, mustAppend, openLog, START } from "./helpers.ts";
 
 const COMPACTED = { cleanupPolicy: { delete: false, compact: true } };
 
@@ -114,4 +114,49 @@ Deno.test("checkDirectory() bounds what it tells of one partition, and takes no 
     true,
     found.at(-1),
   );
+});
+
+Deno.test("checkDirectory() takes a last batch that is whole in length for damage when its checksum does not fit", async () => {
+  for (const [kept, expected] of [[0, "damage"], [1, "note"]] as const) {
+    const files = new MemoryFiles(() => START);
+    const { log } = await openLog({}, files);
+    for (let i = 0; i < 2; i++) mustAppend(log, batch(1));
+    const left = files.crashed("killed");
+    const path = `${DIRECTORY}/t-0/00000000000000000000.log`;
+    const size = contentOf(left, path).length;
+    if (kept === 0) damage(left, path, size - 2, new Uint8Array([0xff]));
+    else left.open(path, false).truncate(size - kept);
+    const [found] = lines(left).filter((line) => line.includes("cuts the end off"));
+    assertEquals(found.split(" ")[0], expected, found);
+    const said = kept === 0
+      ? "cuts the end off here: an append that was not finished, or damage, since its checksum does not fit. The records " +
+        "from offset 1 on are lost then, unless the file is restored from a copy before it starts"
+      : "cuts the end off here: an append that was not finished";
+    assertEquals(found.split("; ")[1], said);
+    const { warnings } = await openLog({}, left);
+    assertEquals(warnings.map((line) => line.slice(line.lastIndexOf("(offset"))), [
+      kept === 0
+        ? "(offset 1): an append that was not finished, or damage: its checksum does not fit"
+        : "(offset 1): an append that was not finished",
+    ]);
+  }
+});
+
+Deno.test("checkDirectory() tells the way out of an index that is wrong where no lookup may come", async () => {
+  const files = new MemoryFiles(() => START);
+  const { log, manager } = await openLog({ indexIntervalBytes: 1 }, files);
+  for (let i = 0; i < 4; i++) mustAppend(log, batch(1));
+  log.highWatermark = log.nextOffset;
+  await manager.close();
+  const left = files.crashed("killed");
+  const path = `${DIRECTORY}/t-0/00000000000000000000.index`;
+  // An offset that is too large leads no reader past records.
+  damage(left, path, 2, new Uint8Array([1]));
+  const [found] = lines(left);
+  assertEquals(found.includes("or after the file is deleted while it is stopped"), true, found);
+  left.remove(path);
+  const again = await openLog({ indexIntervalBytes: 1 }, left);
+  again.log.read(0, { maxBytes: 1000, maxOffset: 4, minOneMessage: true });
+  await again.manager.close();
+  assertEquals(lines(left.crashed("killed")), []);
 });

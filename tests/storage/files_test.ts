@@ -206,3 +206,15 @@ Deno.test("FaultyFiles shows each operation to its judge, and does of it what th
   assertEquals(handle.size(), 2);
   assertEquals(seen, ["1 create /f", "2 write /f", "3 rename /f", "4 list /", "5 size /f"]);
 });
+
+Deno.test("IoError says what a code of the system means, and leaves other texts as they are", () => {
+  const said = (code: string) => new IoError("write", "/x", code).message;
+  assertEquals(said("ENOSPC"), "Cannot write /x: no space left on the device (ENOSPC)");
+  assertEquals(said("EROFS"), "Cannot write /x: the file system is read-only (EROFS)");
+  assertEquals(said("constructor"), "Cannot write /x: constructor");
+  assertEquals(["ENOSPC", "EDQUOT", "EIO"].map((code) => new IoError("write", "/x", code).isFull), [
+    true,
+    true,
+    false,
+  ]);
+});

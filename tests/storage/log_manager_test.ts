@@ -575,3 +575,27 @@ Deno.test("LogManager.tick() has a log that is left alone write the index entrie
   mustAppend(log, batch(1));
   assertEquals([log.read(10, { maxBytes: 1, maxOffset: 12, minOneMessage: true }).nextOffset], [11]);
 });
+
+Deno.test("LogManager.tick() tells once that a checkpoint cannot be written, and once that it can again", async () => {
+  let isFull = false;
+  const files = new FaultyFiles(
+    new MemoryFiles(() => START),
+    ({ kind, path }) =>
+      isFull && kind === "write" && path.startsWith("/data/repl") ? { code: "ENOSPC" } : null,
+  );
+  const { log, manager, clock, warnings } = await openLog({}, files);
+  mustAppend(log, batch(1));
+  log.highWatermark = 1;
+  isFull = true;
+  const tick = () => {
+    clock.advance(5000);
+    return manager.tick();
+  };
+  for (let i = 0; i < 3; i++) await tick();
+  assertEquals(warnings.map((line) => line.replace(/ \/\S+/, "")), [
+    "Cannot write high watermarks: Cannot write no space left on the device (ENOSPC)",
+  ]);
+  isFull = false;
+  for (let i = 0; i < 2; i++) await tick();
+  assertEquals(warnings.slice(1), ["Can write high watermarks again"]);
+});

@@ -369,7 +369,11 @@ Deno.test("Log in a failed state answers KAFKA_STORAGE_ERROR, and works again wh
   assertEquals(warnings.length, 1);
   files.heal();
   assertEquals(mustAppend(log, batch(1)), 1);
-  assertEquals([readAll(log).length, warnings.length, warnings[1].includes("works again")], [2, 2, true]);
+  assertEquals([readAll(log).length, warnings.length, warnings[1]], [
+    2,
+    2,
+    "t-0: appends to the log work again",
+  ]);
 });
 
 Deno.test("Log.close() leaves the index entries that Kafka would", async () => {
@@ -394,3 +398,32 @@ Deno.test("Log.truncateTo() knows the times of what is left, although no index e
   assertEquals(log.offsetForTime(START + 1, 2)?.offset, 1);
   assertEquals(log.offsetOfMaxTimestamp(2)?.offset, 1);
 });
+
+for (
+  const [code, told] of [
+    [
+      "ENOSPC",
+      "no space left on the device (ENOSPC); producers get KAFKA_STORAGE_ERROR for what does not fit, and it goes on by " +
+      "itself when there is room",
+    ],
+    [
+      "EIO",
+      "the device failed (EIO); producers get KAFKA_STORAGE_ERROR, and it goes on by itself when the disk works again",
+    ],
+  ] as const
+) {
+  Deno.test(`Log says of ${code} in an append what it means, to whom, and when it is over`, async () => {
+    let broken = false;
+    const files = new FaultyFiles(
+      new MemoryFiles(() => START),
+      ({ kind, path }) => broken && kind === "write" && path.endsWith(".log") ? { code } : null,
+    );
+    const { log, warnings } = await openLog({}, files);
+    mustAppend(log, batch(1));
+    broken = true;
+    assertEquals(append(log, batch(1)).errorCode, ErrorCode.KAFKA_STORAGE_ERROR);
+    assertEquals(warnings, [
+      `t-0: cannot append to the log: Cannot write /data/t-0/00000000000000000000.log: ${told}`,
+    ]);
+  });
+}

@@ -3,6 +3,8 @@ import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { Log } from "../../src/storage/log.ts";
+import { damaged, misplaced } from "../../src/storage/read.ts";
+import type { Segment } from "../../src/storage/segment.ts";
 import { batch, DIRECTORY, mustAppend, openLog, START } from "./helpers.ts";
 
 const MEGABYTE = 1 << 20;
@@ -63,4 +65,15 @@ Deno.test("Log.read() tells of damage also where a batch of the damaged size wou
   files.open(path, false).writeAt(new Uint8Array([0x7f]), 8);
   const { errorCode } = log.read(0, { maxBytes: 100_000, minOneMessage: false, maxOffset: Infinity });
   assertEquals(errorCode, ErrorCode.KAFKA_STORAGE_ERROR);
+});
+
+Deno.test("what is told of a batch in the wrong place has the ways out in it", () => {
+  const segment = { log: { path: "/x.log" } } as unknown as Segment;
+  for (const { message } of [damaged(segment, 7), misplaced(segment, 7, 100, 1)]) {
+    for (
+      const part of ["at position 7", "restored from a copy", "the partition is deleted", "trackway check"]
+    ) {
+      assertEquals(message.includes(part), true, message);
+    }
+  }
 });

@@ -18,6 +18,7 @@ export function truncateTo(log: LogState, offset: number): number {
   log.reader.forget();
   const truncated = log.attempt("truncate", () => {
     const { segments } = log;
+    segments.cutUnsynced = true;
     // From the end, so that whatever stops this leaves a log without a gap.
     const segmentsBefore = segments.list.length;
     while (segments.list.length > 0 && segments.list[segments.list.length - 1].baseOffset >= offset) {

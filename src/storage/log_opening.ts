@@ -108,6 +108,7 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
       `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until ${WAYS_OUT}`;
   }
   reportLosses(i, recovery);
+  if (recovery.cuts.length > 0) segments.cutUnsynced = true;
   for (let left = droppedAtEnd; left > 0; left--) segments.removeLast();
   removeEmpty(i);
   // Whatever reaches past the recovery point may be in memory only.
@@ -117,6 +118,8 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
     segment.mustRewrite = segments.syncFailed;
   }
   segments.snapshots.removeAfter(nextOffset);
+  // Here, and after a truncation that failed halfway.
+  if (segments.cutUnsynced) segments.syncCut();
   return opened(nextOffset, flushedOffset, producers);
 }
 

@@ -25,6 +25,8 @@ export class LogSegments {
   syncFailed = false;
   /** There is a note of that in the directory. */
   private syncFailureNoted = false;
+  /** Something was cut off the end, and may come back among what is written next, should the machine stop. */
+  cutUnsynced = false;
   /** The partition was deleted. */
   gone = false;
 
@@ -198,6 +200,7 @@ export class LogSegments {
       }
     }
     this.syncNames();
+    this.cutUnsynced = false;
   }
 
   /** Brings to the device which files there are. */

@@ -85,7 +85,10 @@ export function recover(i: RecoveryInput): Recovery {
     segment.syncedSize = index < first ? segment.size : index === first ? from : 0;
   }
   let producersUpTo = upTo;
-  let nextOffset = Math.max(start.baseOffset, first === 0 ? 0 : endOfSegment(i, i.segments[first - 1]));
+  let nextOffset = Math.max(
+    start.baseOffset,
+    first === 0 ? 0 : endOfSegment(i, i.segments[first - 1], start),
+  );
   const gaps: [number, number][] = [];
   const cuts: Cut[] = [];
   const rising = new RisingEpochs(i.epochs, ({ epoch, startOffset }) => {
@@ -231,19 +234,37 @@ function finishIndexes(segment: Segment, i: RecoveryInput): void {
 
 /** The end of a log that was closed in order, when it is what the checkpoint says; null when the two disagree. */
 export function endOfClosedLog(segment: Segment): number | null {
+  const { position, nextOffset } = lastBatch(segment);
+  return position === segment.size ? nextOffset : null;
+}
+
+/** Where the last whole batch of a segment ends that can be come to. The indexes must be open. */
+function lastBatch(segment: Segment): { position: number; nextOffset: number } {
   let nextOffset = segment.baseOffset;
   const from = segment.positionBefore(Number.MAX_SAFE_INTEGER);
-  const end = scanBatches(segment.log, from, segment.size, (bytes, at) => {
+  const position = scanBatches(segment.log, from, segment.size, (bytes, at) => {
     nextOffset = lastOffsetAt(bytes, at) + 1;
     return true;
   });
-  return end === segment.size ? nextOffset : null;
+  return { position, nextOffset };
 }
 
-/** Where a segment ends that lies before what is checked; 0, which says nothing, when it is damaged. */
-function endOfSegment(i: RecoveryInput, segment: Segment): number {
+/**
+ * Where a segment ends that lies before what is checked; 0, which says nothing, when it is damaged. What a failed append, or
+ * the machine's stop, has left behind its last batch is cut off: nothing is missing before the next segment.
+ */
+function endOfSegment(i: RecoveryInput, segment: Segment, next: Segment): number {
   openIndexes(segment, i.indexIntervalBytes);
-  return endOfClosedLog(segment) ?? 0;
+  const { position, nextOffset } = lastBatch(segment);
+  if (position === segment.size) return nextOffset;
+  if (nextOffset !== next.baseOffset) return 0;
+  if (!i.machineStopped && reasonNotToCut([segment], position) !== null) return 0;
+  i.onWarning(
+    `cut ${segment.size - position} bytes off the end of ${segment.log.path}: they follow its last batch`,
+  );
+  segment.log.get().truncate(position);
+  segment.size = position;
+  return nextOffset;
 }
 
 /** Opens the indexes, making them anew where they do not fit the batches. Throws `IoError`. */

@@ -41,12 +41,12 @@ export function findWalFault(bytes: Uint8Array): WalFault | null {
   const next = wal.frame(taken);
   if (wal.headerProblem === null) {
     if (next === null) return null;
-    // Only a damaged salt leaves a frame that goes on from the one before it, and is of another round.
     if (!wal.isCurrent(next)) {
-      if (!wal.isLinked(taken)) {
-        return wal.commitsBehind(taken + 1) > 0 ? wal.fault(taken, "its salt is wrong", true) : null;
-      }
-      return wal.fault(taken, "its salt is wrong", true);
+      // Only a damaged salt leaves a frame that goes on from the one before it, and is of another round.
+      if (wal.isLinked(taken)) return wal.fault(taken, "its salt is wrong", true);
+      // Of a commit that a power failure cut short any frames may be there: this one is what was in its place before.
+      const commits = wal.commitsBehind(taken + 1);
+      return commits > 0 ? wal.fault(taken, "its salt is wrong", commits > 1) : null;
     }
     // A commit is acknowledged once its frames are on the disk, and only then is there another.
     return wal.fault(taken, "its checksum is wrong", wal.commitsBehind(taken) > 1);

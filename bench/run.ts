@@ -1,23 +1,12 @@
 /**
  * `deno task bench [scenario or group…]`: Trackway and Apache Kafka side by side on this machine, under the same clients,
  * in turns. Prints one table of medians and ratios and writes JSON. docs/bench/README.md says how it is measured.
- *
- *   --rounds N       turns of each broker in a scenario (default 3)
- *   --json FILE      where the measurements go (default dist/bench.json)
- *   --docs           also write table, chart and JSON into docs/bench; what was not measured now stays as it is there.
- *                    With --against floor it is the floor's table that is written
- *   --against DIR    compare with the Trackway of another checkout instead of Kafka; "floor" is bench/floor.ts, the
- *                    least that can be done (batches, requests, latency, rate)
- *   --trackway DIR   the checkout to measure (default: this one)
- *   --port N         first of six ports to use (default: free ones)
- *   --warm-up N      seconds of load for each broker before anything counts (default 10)
- *   --help           the scenarios and their groups
  */
 import { cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
-import { parseArgs } from "@std/cli/parse-args";
+import { taskArgs } from "../scripts/lib/task_args.ts";
 import { chart } from "./lib/chart.ts";
-import { type BrokerKind, floor, kafka, type RunningBroker, trackway } from "./lib/brokers.ts";
+import { type BrokerKind, floor, kafka, missingKafka, type RunningBroker, trackway } from "./lib/brokers.ts";
 import {
   caption,
   markdownTable,
@@ -33,30 +22,48 @@ import { scenarioGroups } from "./lib/scenarios.ts";
 import { warmUp } from "./lib/throughput.ts";
 
 const checkout = join(import.meta.dirname!, "..");
-const flags = parseArgs(Deno.args, {
-  string: ["rounds", "json", "against", "trackway", "port", "warm-up"],
-  boolean: ["docs", "help"],
-  default: { rounds: "3", json: join(checkout, "dist/bench.json"), trackway: checkout, "warm-up": "10" },
-  unknown(name: string) {
-    if (!name.startsWith("-")) return true;
-    console.error(`bench does not know ${name}; bench/run.ts lists its flags`);
-    Deno.exit(2);
-  },
-});
-
 const groups = scenarioGroups(checkout);
 const known = new Set(groups.flatMap((group) => [group.name, ...group.scenarios.map(({ name }) => name)]));
-const wanted: string[] = flags._.map(String);
-const strange = wanted.filter((name) => !known.has(name));
-if (flags.help || strange.length > 0) {
-  if (strange.length > 0) console.error(`There is no scenario ${strange.join(", ")}. There are:`);
-  for (const { name: group, title, scenarios } of groups) {
-    console.error(`${group.padEnd(16)} ${title}`);
-    for (const { name, about } of scenarios) console.error(`  ${name.padEnd(14)} ${about}`);
-  }
-  Deno.exit(strange.length > 0 ? 2 : 0);
+const usage = `deno task bench [scenario or group...] [flags]: Trackway and Apache Kafka side by side
+
+  --rounds N        turns of each broker in a scenario (3)
+  --json FILE       where the measurements go (dist/bench.json)
+  --docs            also write table, chart and JSON into docs/bench; what was not measured now stays as it is
+                    there. With --against floor it is the floor's table that is written
+  --against DIR     compare with the Trackway of another checkout instead of Kafka; "floor" is bench/floor.ts, the
+                    least that can be done (batches, requests, latency, rate)
+  --trackway DIR    the checkout to measure (this one)
+  --port N          first of six ports to use (free ones)
+  --warm-up N       seconds of load for each broker before anything counts (10)
+
+Kafka is taken from KAFKA_HOME, or from a script that KAFKA_BASELINE names. Scenarios, under their groups:
+
+${
+  groups.map(({ name, title, scenarios }) =>
+    [`${name.padEnd(16)} ${title}`, ...scenarios.map(({ name, about }) => `  ${name.padEnd(14)} ${about}`)]
+      .join("\n")
+  ).join("\n")
+}`;
+const args = taskArgs("bench", usage, Infinity, (words) => {
+  const strange = words.filter((name) => !known.has(name));
+  return strange.length === 0 ? null : `has no scenario ${strange.join(", ")}`;
+});
+const flags = {
+  json: args.text("json") ?? join(checkout, "dist/bench.json"),
+  docs: args.has("docs"),
+  against: args.text("against"),
+  trackway: args.text("trackway") ?? checkout,
+  port: args.text("port"),
+  warmUpSeconds: args.number("warm-up", 10),
+};
+const wanted = args.words;
+const rounds = args.number("rounds", 3);
+
+const noKafka = flags.against === undefined ? await missingKafka(checkout) : null;
+if (noKafka !== null) {
+  console.error(`bench ${noKafka}`);
+  Deno.exit(2);
 }
-const rounds = Number(flags.rounds);
 
 /** A contender: what it is, its data, and its process while there is one. */
 interface Contender {
@@ -203,7 +210,7 @@ async function warmAll(): Promise<void> {
   for (const contender of contenders) {
     if (contender.isWarm) continue;
     progress(`warming up ${contender.kind.name}`);
-    await warmUp(subject(contender), Number(flags["warm-up"]) * 1000);
+    await warmUp(subject(contender), flags.warmUpSeconds * 1000);
     contender.isWarm = true;
   }
 }

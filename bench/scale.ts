@@ -7,7 +7,7 @@
  * Prints a table, and with --docs writes it into docs/bench/README.md. Fails when any request does.
  */
 import { join } from "node:path";
-import { parseArgs } from "@std/cli/parse-args";
+import { taskArgs } from "../scripts/lib/task_args.ts";
 import type { Client } from "../src/client/client.ts";
 import { connect, connectMany, makeTopics, Member, partitionsLed, untilCoordinated } from "./lib/admin.ts";
 import { type RunningBroker, trackway } from "./lib/brokers.ts";
@@ -20,9 +20,15 @@ import { withTable } from "./lib/report.ts";
 import { sleep } from "./lib/scenario.ts";
 
 const checkout = join(import.meta.dirname!, "..");
-const flags = parseArgs(Deno.args, { string: ["port"], boolean: ["docs"], default: { port: "21600" } });
+const usage = `deno task bench:scale [STEP...] [flags]: what one more of a thing costs an idle broker
+
+  partitions, connections, groups, bytes: the steps; all of them if none is named
+
+  --port N    port of the broker (21600)
+  --docs      write the tables into docs/bench/README.md`;
+const flags = taskArgs("bench:scale", usage, Infinity);
 const kind = trackway(checkout);
-const port = Number(flags.port);
+const port = flags.number("port", 21600);
 /** Long enough for the garbage collector to come round and for all upkeep that runs by the second or by five. */
 const SETTLE_MS = 8_000, IDLE_MS = 12_000;
 const NO_DELAY = { TRACKWAY_GROUP_INITIAL_REBALANCE_DELAY_MS: "0" };
@@ -160,8 +166,8 @@ async function bytes(directory: string): Promise<GrowthRow[]> {
 const steps = { partitions, connections, groups, bytes };
 type Step = keyof typeof steps;
 
-const wanted = (flags._.length > 0 ? flags._.map(String) : Object.keys(steps)) as Step[];
-const strange = wanted.find((name) => steps[name] === undefined);
+const wanted = (flags.words.length > 0 ? flags.words : Object.keys(steps)) as Step[];
+const strange = wanted.find((name) => !Object.hasOwn(steps, name));
 if (strange !== undefined) {
   console.error(`There is no step ${strange}. There are: ${Object.keys(steps).join(", ")}`);
   Deno.exit(2);
@@ -176,7 +182,7 @@ for (const name of wanted) {
   }
   console.log(growthText(name, measured[name]!) + "\n");
 }
-if (flags.docs) {
+if (flags.has("docs")) {
   const docs = join(checkout, "docs/bench"),
     file = join(docs, "growth.json"),
     readme = join(docs, "README.md");

@@ -9,7 +9,7 @@
  * or open files of the second half were more than those of the first.
  */
 import { join } from "node:path";
-import { parseArgs } from "@std/cli/parse-args";
+import { numberProblem, taskArgs } from "../scripts/lib/task_args.ts";
 import { deleteTopics } from "../src/codec/messages/delete_topics.ts";
 import { connect, makeTopics, Member, must, untilCoordinated } from "./lib/admin.ts";
 import { trackway } from "./lib/brokers.ts";
@@ -19,13 +19,17 @@ import { sleep } from "./lib/scenario.ts";
 import { type Restart, type Sample, type Soak, soakChart, unlevel } from "./lib/soak_chart.ts";
 
 const checkout = join(import.meta.dirname!, "..");
-const flags = parseArgs(Deno.args, {
-  string: ["restart-every", "rate", "port"],
-  boolean: ["docs"],
-  default: { "restart-every": "240", rate: "2000", port: "21600" },
-});
-const seconds = Number(flags._[0] ?? 30) * 60;
-const restartSeconds = Number(flags["restart-every"]), port = Number(flags.port);
+const usage =
+  `deno task bench:soak [MINUTES] [flags]: a steady load with restarts, for 30 minutes if nothing is said
+
+  --restart-every N    seconds between two restarts (240)
+  --rate N             records a second (2000)
+  --port N             port of the broker (21600)
+  --docs               write the result into docs/bench too, not into dist only`;
+const flags = taskArgs("bench:soak", usage, 1, numberProblem);
+const seconds = Number(flags.words[0] ?? 30) * 60;
+const rate = flags.number("rate", 2000);
+const restartSeconds = flags.number("restart-every", 240), port = flags.number("port", 21600);
 
 const PARTITIONS = 4;
 const TOPIC = "steady";
@@ -72,7 +76,7 @@ const soak: Soak = {
   date: new Date().toISOString(),
   version: new TextDecoder().decode(commit.stdout).trim(),
   minutes: seconds / 60,
-  rate: Number(flags.rate),
+  rate,
   acked: last!.acked,
   consumed: last!.consumed,
   refused: last!.refused,
@@ -80,7 +84,9 @@ const soak: Soak = {
   samples,
   restarts,
 };
-for (const directory of [join(checkout, "dist"), ...flags.docs ? [join(checkout, "docs/bench")] : []]) {
+for (
+  const directory of [join(checkout, "dist"), ...flags.has("docs") ? [join(checkout, "docs/bench")] : []]
+) {
   await Deno.mkdir(directory, { recursive: true });
   await Deno.writeTextFile(join(directory, "soak.json"), JSON.stringify(soak) + "\n");
   await Deno.writeTextFile(join(directory, "soak.svg"), soakChart(soak));
@@ -95,7 +101,7 @@ async function load(): Promise<void> {
   const child = new Deno.Command(python, {
     args: [
       ...[join(import.meta.dirname!, "lib/soak_client.py"), `127.0.0.1:${port}`, `${TOPIC}-0`],
-      ...[String(PARTITIONS), flags.rate, String(seconds)],
+      ...[String(PARTITIONS), String(rate), String(seconds)],
     ],
     stdout: "piped",
     // librdkafka says there that it lost its connection, at every restart.

@@ -3,7 +3,6 @@
  * again, for as long as one likes. `--check FILE` only holds a history that is there against itself. TEST_BROKER=kafka
  * puts the same load on a real Kafka (tests/clients/README.md).
  */
-import { parseArgs } from "@std/cli/parse-args";
 import { join } from "node:path";
 
 import { clients, reference } from "../tests/clients/clients.ts";
@@ -13,15 +12,20 @@ import { root } from "../tests/clients/install.ts";
 import { Checker } from "../tests/durability/checker.ts";
 import { readHistory } from "../tests/durability/history.ts";
 import { runKills } from "../tests/durability/kill_real.ts";
+import { taskArgs } from "./lib/task_args.ts";
 
-const flags = parseArgs(Deno.args, {
-  string: ["check", "minutes", "seed"],
-  boolean: ["java"],
-  negatable: ["java"],
-  default: { java: true, minutes: "1" },
-});
+const usage = `deno task durability:kill [flags]: real clients under a broker that is ended again and again
 
-Deno.exit(flags.check === undefined ? await run() : await check(flags.check));
+  --minutes N     how long (1)
+  --seed N        what to draw by (any)
+  --no-java       without the Java clients
+  --check FILE    hold a history that is there against itself, and start nothing
+
+TEST_BROKER=kafka puts the same load on a real Kafka.`;
+const flags = taskArgs("durability:kill", usage);
+const history = flags.text("check");
+
+Deno.exit(history === undefined ? await run() : await check(history));
 
 /** Gives the exit code. */
 async function check(path: string): Promise<number> {
@@ -34,15 +38,15 @@ async function check(path: string): Promise<number> {
 }
 
 async function run(): Promise<number> {
-  const seed = Number(flags.seed ?? Math.floor(Math.random() * 1e9));
-  const java = flags.java ? clients.find(({ id }) => id === "java-4.4")! : null;
+  const seed = flags.number("seed", Math.floor(Math.random() * 1e9));
+  const java = !flags.has("no-java") ? clients.find(({ id }) => id === "java-4.4")! : null;
   await reference.install();
   await java?.install();
   const logDir = join(root, ".cache/durability");
   console.log(`seed ${seed}; logs in ${logDir}`);
   let done = "";
   const result = await withBroker({ librdkafka: reference, java }, seed, { logDir }, async (options) => {
-    const result = await runKills(options, Number(flags.minutes) * 60);
+    const result = await runKills(options, flags.number("minutes", 1) * 60);
     done = `${result.kills} kills and ${result.stops} stops`;
     return result;
   });

@@ -1,70 +1,58 @@
-/**
- * `deno task fuzz [--frames N] [--seed S]`: a real broker process among clients that send what they should not.
- *
- *     --frames N        how many mutated frames to send (100,000)
- *     --seed S          what to send: the same seed sends the same, but for times and ids that the broker gives
- *     --from CASE       begin with this case
- *     --only CASE       this case alone, to see a finding again
- *     --replay FILE|HEX send these bytes, as a finding printed them, and show what comes back
- *     --connections N   at a time (32)
- *     --max-rss-mib N   memory that the broker may have
- *     --findings FILE   where to keep findings with all of their bytes (in the temporary directory)
- *
- * Ends with 1 when something was found. The broker's data is kept then.
- */
+/** `deno task fuzz [--frames N] [--seed N]`: a real broker process among clients that send what they should not. */
 import { join } from "node:path";
-import { parseArgs } from "@std/cli/parse-args";
 import { decodeHex, encodeHex } from "../src/base/hex.ts";
 import { BrokerProcess } from "../tests/lib/broker_process.ts";
 import { fuzzedBrokerSettings, type FuzzReport, FuzzRun } from "../tests/hostile/fuzz.ts";
 import { MAX_NEIGHBOUR_MS, MAX_RSS_MIB } from "../tests/hostile/promises.ts";
+import { type TaskArgs, taskArgs } from "./lib/task_args.ts";
 
 /** After so long a broker that nobody asks anything has given back what it does not need. */
 const QUIET_MS = 15_000;
 
-Deno.exit(await main(Deno.args));
+const usage = `deno task fuzz [flags]: a real broker process among clients that send what they should not
+
+  --frames N           how many mutated frames to send (100000)
+  --seed N             what to send: the same seed sends the same, but for times and ids that the broker gives
+  --from N             begin with this case
+  --only N             this case alone, to see a finding again
+  --replay FILE|HEX    send these bytes, as a finding printed them, and show what comes back
+  --connections N      at a time (32)
+  --max-rss-mib N      memory that the broker may have (${MAX_RSS_MIB})
+  --findings FILE      where to keep findings with all of their bytes (in the temporary directory)
+
+Ends with 1 when something was found. The broker's data is kept then.`;
+
+Deno.exit(await main(taskArgs("fuzz", usage)));
 
 /** Gives the exit code. */
-async function main(args: string[]): Promise<number> {
-  const flags = parseArgs(args, {
-    string: ["frames", "seed", "from", "only", "replay", "connections", "max-rss-mib", "findings"],
-    unknown: (flag: string) => {
-      console.error(`fuzz does not know ${flag}`);
-      Deno.exit(2);
-    },
-  });
-  const number = (name: "frames" | "seed" | "from" | "only" | "connections" | "max-rss-mib", or: number) => {
-    const value = flags[name] === undefined ? or : Number(flags[name]);
-    if (Number.isSafeInteger(value) && value >= 0) return value;
-    console.error(`--${name} ${flags[name]}: must be a number`);
-    Deno.exit(2);
-  };
+async function main(flags: TaskArgs): Promise<number> {
   const parent = await Deno.makeTempDir({ prefix: "trackway-fuzz-" });
   const settings = fuzzedBrokerSettings.flatMap((setting) => ["--set", setting]);
   const broker = await BrokerProcess.start(join(parent, "data"), 0, { args: settings });
   let isClean = false;
   try {
-    if (flags.replay !== undefined) {
-      await replay(broker, flags.replay);
+    const bytes = flags.text("replay");
+    if (bytes !== undefined) {
+      await replay(broker, bytes);
       isClean = true;
       return 0;
     }
-    const seed = number("seed", Math.floor(Math.random() * 2 ** 31));
-    const only = flags.only === undefined ? null : number("only", 0);
+    const seed = flags.number("seed", Math.floor(Math.random() * 2 ** 31));
+    const only = flags.has("only") ? flags.number("only", 0) : null;
     console.log(`seed ${seed}, broker ${broker.pid}`);
     const run = new FuzzRun(broker, {
       seed,
-      frames: only === null ? number("frames", 100_000) : 1,
-      from: only ?? number("from", 0),
-      connections: only === null ? number("connections", 32) : 1,
-      maxRssBytes: number("max-rss-mib", MAX_RSS_MIB) * 1024 * 1024,
+      frames: only === null ? flags.number("frames", 100_000) : 1,
+      from: only ?? flags.number("from", 0),
+      connections: only === null ? flags.number("connections", 32) : 1,
+      maxRssBytes: flags.number("max-rss-mib", MAX_RSS_MIB) * 1024 * 1024,
       maxNeighbourMs: MAX_NEIGHBOUR_MS,
       quietMs: only === null ? QUIET_MS : 0,
       say: (line) => console.log(line),
     });
     const report = await run.run();
     print(report);
-    const file = flags.findings ?? join(parent, "findings.jsonl");
+    const file = flags.text("findings") ?? join(parent, "findings.jsonl");
     const lines = report.findings.map((finding) => JSON.stringify({ seed, ...finding }) + "\n");
     if (lines.length > 0) {
       await Deno.writeTextFile(file, lines.join(""));

@@ -69,8 +69,21 @@ export function floor(checkout: string): BrokerKind {
 /** Apache Kafka from KAFKA_HOME or else through the script that KAFKA_BASELINE names. */
 export function kafka(checkout: string): BrokerKind {
   const home = Deno.env.get("KAFKA_HOME");
-  if (home) return kafkaHome(home);
-  return kafkaScript(Deno.env.get("KAFKA_BASELINE") ?? join(checkout, "../shared/tools/kafka-baseline.sh"));
+  return home ? kafkaHome(home) : kafkaScript(scriptPath(checkout));
+}
+
+function scriptPath(checkout: string): string {
+  return Deno.env.get("KAFKA_BASELINE") ?? join(checkout, "../shared/tools/kafka-baseline.sh");
+}
+
+/** Why there is no Kafka to compare with, and the way out; null where there is one. */
+export async function missingKafka(checkout: string): Promise<string | null> {
+  const home = Deno.env.get("KAFKA_HOME"), script = Deno.env.get("KAFKA_BASELINE");
+  const needed = home ? join(home, "bin/kafka-server-start.sh") : scriptPath(checkout);
+  if (await exists(needed)) return null;
+  const why = home || script ? `there is no ${needed}` : "neither is set";
+  return `finds no Kafka to compare with: set KAFKA_HOME to an unpacked Apache Kafka, or KAFKA_BASELINE to a script ` +
+    `that starts one (${why})`;
 }
 
 function kafkaScript(script: string): BrokerKind {

@@ -1,16 +1,6 @@
-/**
- * Durability from the command line.
- *
- *     deno task durability [--seeds N] [--from SEED] [--points P] [--minutes M]
- *     deno task durability:replay SEED CALL WHAT
- *
- * The first crashes at, and fails, every call of N workloads in every way, which takes minutes for each; with `--points`, P
- * calls in each way. The second does one of them again, and shows the I/O calls.
- *
- * WHAT is a kind of crash or of fault, as a failure names it; CALL is the number of the call that it befell.
- */
+/** Durability from the command line: `deno task durability` and `durability:replay`, which the usage texts explain. */
 
-import { parseArgs } from "@std/cli/parse-args";
+import { taskArgs } from "../../scripts/lib/task_args.ts";
 import { describe, type Operation } from "../../src/storage/files_faulty.ts";
 import {
   CRASHES,
@@ -72,11 +62,31 @@ async function many(seeds: number, from: number, points: number | null, minutes:
   if (failures > 0) Deno.exit(1);
 }
 
-const args = parseArgs(Deno.args, { string: ["seeds", "from", "points", "minutes"] });
-if (args._[0] === "replay") await replay(Number(args._[1]), Number(args._[2]), String(args._[3]));
-else {
-  const number = (text: string | undefined, otherwise: number) =>
-    text === undefined ? otherwise : Number(text);
-  const points = args.points === undefined ? null : Number(args.points);
-  await many(number(args.seeds, 10), number(args.from, 1), points, number(args.minutes, Infinity));
+const usage =
+  `deno task durability [flags]: crashes at, and fails, every I/O call of many workloads in every way
+
+  --seeds N      so many workloads (10), each of which takes minutes
+  --from N       the first one's seed (1)
+  --points N     only so many calls in each way
+  --minutes N    begin no workload after that (no limit)`;
+
+const replayUsage =
+  `deno task durability:replay SEED CALL WHAT: one crash or failure again, with its I/O calls
+
+WHAT is a kind of crash or fault, CALL the number of the call that it befell, both as a failure names them. Kinds:
+${[...CRASHES, ...Object.keys(FAULTS)].join(", ")}`;
+
+function replayProblem([, seed, call, what]: readonly string[]): string | null {
+  const isNumber = (word: string | undefined) => /^\d+$/.test(word ?? "");
+  if (!isNumber(seed) || !isNumber(call) || what === undefined) return "needs SEED CALL WHAT";
+  return CRASHES.includes(what as CrashKind) || Object.hasOwn(FAULTS, what) ? null : `knows no ${what}`;
+}
+
+if (Deno.args[0] === "replay") {
+  const [, seed, call, what] = taskArgs("durability:replay", replayUsage, 4, replayProblem).words;
+  await replay(Number(seed), Number(call), what);
+} else {
+  const flags = taskArgs("durability", usage);
+  const points = flags.has("points") ? flags.number("points", 0) : null;
+  await many(flags.number("seeds", 10), flags.number("from", 1), points, flags.number("minutes", Infinity));
 }

@@ -95,6 +95,8 @@ const SLOWEST = 10;
 const CPU_SAMPLES = 200;
 /** What the system counts CPU in, nearly everywhere. */
 const MS_PER_TICK = 10;
+/** A broker that held a neighbour up worked for this share of the time; with less it waited for a processor or a disk. */
+const WORKING_SHARE = 0.25;
 
 export class FuzzRun {
   private readonly findings: Finding[] = [];
@@ -123,9 +125,10 @@ export class FuzzRun {
     const janitor = await Janitor.start(broker.port, failed);
     const neighbour = await Neighbour.start(broker.port, (ms) => {
       const cpu = this.cpuOfLast(ms);
+      const isBusy = cpu < ms * WORKING_SHARE;
       options.say(
         `a round of the neighbour's took ${Math.round(ms)} ms, in which the broker had ${cpu} ms of CPU: ` +
-          this.recentCases(),
+          (isBusy ? "it waited, the machine was busy" : this.recentCases()),
       );
     });
     let saidAt = performance.now();

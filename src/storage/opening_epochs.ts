@@ -95,6 +95,8 @@ function found(i: OpeningInput, offset: number, upTo: number): EpochsFound | nul
  * is damaged: they are cut first. Then no record is hidden.
  */
 export function agreedStart(i: OpeningInput, inFile: readonly EpochEntry[], startOffset: number): number {
+  // Nothing is left that could begin earlier.
+  if (i.segments.active === undefined) return startOffset;
   tellOfEarlierEpochs(i, inFile, startOffset, Infinity);
   const first = inFile[0]?.startOffset ?? startOffset;
   const agreed = Math.max(first, i.segments.list[0]?.baseOffset ?? 0);

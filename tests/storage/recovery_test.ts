@@ -441,3 +441,20 @@ Deno.test("records that were deleted up to the log's end do not come back with t
     assertEquals([again.logStartOffset, again.nextOffset], [3, 3]);
   }
 });
+
+Deno.test("a log without files begins where it ends, whatever its leader epochs begin with", async () => {
+  for (const origin of ["closed", "killed"]) {
+    const { log, manager, files, clock } = await openLog();
+    mustAppend(log, batch(3));
+    manager.deleteRecordsBefore(log, 3);
+    clock.advance(1000);
+    await manager.tick();
+    if (origin === "closed") await manager.close();
+    const left = (files as MemoryFiles).crashed("killed");
+    left.remove(logPath(0));
+    replaceFile(left, "/data/t-0/leader-epoch-checkpoint", "0\n1\n0 0\n", false);
+    const { log: again } = await reopened(left, {});
+    assertEquals(again.logStartOffset, again.nextOffset);
+    assertEquals(again.read(again.logStartOffset, LIMITS).errorCode, ErrorCode.NONE);
+  }
+});

@@ -139,6 +139,9 @@ export class LogFlusher {
   private async syncIndexes(segment: Segment): Promise<void> {
     // What a failed sync has left of them, nobody knows.
     if (segment.indexesDoubtful) segment.rebuildIndexes(this.o.indexIntervalBytes());
+    // With the largest time so far: an entry that is made later must not be of what lies before the recovery point, where
+    // entries are believed.
+    segment.finishIndexes();
     segment.indexesDoubtful = true;
     await segment.offsets.sync();
     await segment.times.sync();

@@ -108,7 +108,8 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
       `${nextOffset}), but ${damage.reason}. Nothing was removed; the partition is offline until ${WAYS_OUT}`;
   }
   reportLosses(i, recovery);
-  if (recovery.cuts.length > 0) segments.cutUnsynced = true;
+  // A truncation that the process before did not come to the end of is one too.
+  if (recovery.cuts.length > 0 || nextOffset < i.recoveryPoint) segments.cutUnsynced = true;
   for (let left = droppedAtEnd; left > 0; left--) segments.removeLast();
   removeEmpty(i);
   // Whatever reaches past the recovery point may be in memory only.

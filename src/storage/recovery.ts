@@ -164,7 +164,7 @@ export function recover(i: RecoveryInput): Recovery {
     }
     // What the indexes say of records that are lost must not be taken for what comes in their place.
     if (index === first && nextOffset < i.recoveryPoint) segment.rebuildIndexes(i.indexIntervalBytes);
-    finishIndexes(segment, i);
+    if (segment.offsetOfMaxTimestamp >= i.recoveryPoint) finishIndexes(segment, i);
     if (gap === null) continue;
     if (segment.size > 0) gaps.push(gap);
     else nextOffset = gap[0];

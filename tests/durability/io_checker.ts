@@ -438,7 +438,6 @@ export async function checkImage(
       return;
     }
     for (const { log, ledger } of chains) {
-      ledger.doubtful = [];
       if (!random.chance(0.7)) continue;
       await log.flush();
       ledger.flushedEnd = log.nextOffset;

@@ -22,7 +22,7 @@ import type { GroupsConfig } from "./coordinators/groups/types.ts";
 import { systemTimers } from "./coordinators/shard.ts";
 import { registry } from "./handlers/all.ts";
 import type { Services } from "./handlers/context.ts";
-import { collectGarbage, IdleMemory } from "./observe/idle_memory.ts";
+import { collectGarbage, IdleMemory, trimHeap } from "./observe/idle_memory.ts";
 import { type Logger, WarningLimiter } from "./observe/logging.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { FetchSessions } from "./replication/fetch_sessions.ts";
@@ -195,6 +195,7 @@ async function start(
   const idleMemory = new IdleMemory(() => server.metrics.requests, () => {
     dispatcher.freeBuffers();
     collectGarbage();
+    trimHeap();
   });
   const upkeep = every(UPKEEP_EVERY_MS, async () => {
     await host.retry();

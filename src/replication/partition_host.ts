@@ -51,15 +51,22 @@ export class PartitionHost {
    * that the metadata does not know are set aside.
    */
   async takeOver(producerIds: ProducerIds): Promise<void> {
-    const { cluster, logs, clock } = this.o;
+    const { cluster, logs, clock, config } = this.o;
     if (cluster.isNew) await this.adopt(producerIds);
     const slices = new Slices(clock);
     const strays = new Map<string, string>();
+    // Of a deleted topic nobody knows the settings any more.
+    const configOfDeleted = logConfigOf(
+      new TopicSettings(new Map(), config),
+      config.get("producer.id.expiration.ms"),
+    );
     for (const log of [...logs.all()]) {
       const topic = cluster.image.topics.get(log.topic);
       if (topic !== undefined && log.partition < topic.partitions.length && isSame(log, topic)) continue;
-      if (cluster.deletions.has(log.topicId)) this.remove(log);
-      else this.setAside(log, strays);
+      if (cluster.deletions.has(log.topicId)) {
+        log.config = configOfDeleted;
+        this.remove(log);
+      } else this.setAside(log, strays);
       if (slices.isOver) await slices.next();
     }
     this.tellOf(strays);

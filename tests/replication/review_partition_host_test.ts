@@ -1,6 +1,7 @@
 /** What a host does when the disk fails under topics that come and go. */
 import { assertEquals } from "@std/assert/equals";
 import type { Clock } from "../../src/base/clock.ts";
+import type { ProducerIds } from "../../src/cluster/producer_ids.ts";
 import type { Cluster } from "../../src/cluster/cluster.ts";
 import { newTopic, type TopicImage } from "../../src/cluster/image.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
@@ -14,7 +15,7 @@ import { batch, DIRECTORY, mustAppend, openManager, TOPIC_ID } from "../storage/
 const OTHER_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAABA";
 
 /** A host over a disk that can be made to fail, and metadata that the test changes. */
-async function hosting(clock?: Clock) {
+async function hosting(clock?: Clock, config = new BrokerConfig()) {
   const files = new FaultyFiles(new MemoryFiles());
   const { manager: logs, clock: standing } = await openManager({}, files);
   const topics = new Map<string, TopicImage>();
@@ -32,7 +33,7 @@ async function hosting(clock?: Clock) {
       },
     } as unknown as Cluster,
     replicas,
-    config: new BrokerConfig(),
+    config,
     clock: clock ?? standing,
     report: (problem) => reports.push(problem),
   });
@@ -44,6 +45,7 @@ async function hosting(clock?: Clock) {
     host,
     reports,
     deletions,
+    standing,
     create(topicId: string, partitions = 1) {
       const topic = newTopic("t", topicId, Array.from({ length: partitions }, () => [1]), new Map());
       topics.set("t", topic);
@@ -191,5 +193,22 @@ Deno.test("PartitionHost tells of many logs that cannot be made in one line, in 
   h.files.heal();
   await h.host.retry();
   assertEquals(h.replicas.ofTopic("t").length, 44);
+  await h.logs.close();
+});
+
+Deno.test("PartitionHost gives the directories of deleted topics that it finds at start the broker's delay", async () => {
+  const delay = { text: "2000", origin: "--set" };
+  const h = await hosting(undefined, new BrokerConfig(new Map([["log.segment.delete.delay.ms", delay]])));
+  h.logs.create("t", 0, TOPIC_ID);
+  h.deletions.add(TOPIC_ID);
+  await h.host.takeOver({} as ProducerIds);
+  const directories = () => h.files.list(DIRECTORY).filter(({ isDirectory }) => isDirectory).length;
+  const left = [directories()];
+  for (const ms of [1999, 1]) {
+    h.standing.advance(ms);
+    await h.logs.tick();
+    left.push(directories());
+  }
+  assertEquals([left, h.reports], [[1, 1, 0], []]);
   await h.logs.close();
 });

@@ -6,7 +6,7 @@
 
 /** Fewer requests than this in {@link QUIET_TICKS} ticks are no work: heartbeats, a look at the metadata. */
 const QUIET_REQUESTS = 200;
-const QUIET_TICKS = 5;
+const QUIET_TICKS = 3;
 /** So much work since the last collection is worth another one. */
 const WORTH_REQUESTS = 1000;
 

@@ -54,9 +54,9 @@ const LOOKED_AT_MAX = 1000;
 /**
  * Whether the ends of both indexes fit the segment's batches: the last entries lead where they say, and nothing behind
  * them has a larger timestamp. By the last time, segments expire and are passed over in searches. To be asked when the
- * indexes have just been opened. Throws `IoError`.
+ * indexes have just been opened, for the batches that end before `upTo`. Throws `IoError`.
  */
-export function endsFit(segment: Segment): boolean {
+export function endsFit(segment: Segment, upTo = Infinity): boolean {
   if (segment.size === 0) return true;
   const { lastOffset, lastTimestamp } = segment.times;
   const [last, entry] = [segment.offsets.floor(Infinity), segment.offsets.floor(lastOffset)];
@@ -65,6 +65,7 @@ export function endsFit(segment: Segment): boolean {
   let isRight = lastTimestamp < 0;
   let looked = 0;
   walk(segment, from, (peek) => {
+    if (lastOffsetAt(peek, 0) >= upTo) return false;
     const timestamp = maxTimestampAt(peek, 0);
     const isIndexed = looked === 0 && lastTimestamp >= 0;
     if (isIndexed && lastOffsetAt(peek, 0) < lastOffset) return true;

@@ -164,7 +164,8 @@ export function recover(i: RecoveryInput): Recovery {
     }
     // What the indexes say of records that are lost must not be taken for what comes in their place.
     if (index === first && nextOffset < i.recoveryPoint) segment.rebuildIndexes(i.indexIntervalBytes);
-    if (segment.offsetOfMaxTimestamp >= i.recoveryPoint) finishIndexes(segment, i);
+    // Below the recovery point an entry that is missing was damaged. If the machine stopped, the next stop may tear it.
+    if (!i.machineStopped || segment.offsetOfMaxTimestamp >= i.recoveryPoint) finishIndexes(segment, i);
     if (gap === null) continue;
     if (segment.size > 0) gaps.push(gap);
     else nextOffset = gap[0];
@@ -322,7 +323,8 @@ function noteProducer(producers: ProducerState, bytes: Uint8Array, at: number, n
 function beginIn(i: RecoveryInput, segment: Segment): number {
   const { recoveryPoint, indexIntervalBytes } = i;
   if (recoveryPoint <= segment.baseOffset) return 0;
-  if (segment.openIndexesBelow(recoveryPoint)) {
+  const areThere = segment.openIndexesBelow(recoveryPoint);
+  if (areThere && endsFit(segment, recoveryPoint)) {
     const position = segment.positionBefore(recoveryPoint);
     const peek = new Uint8Array(PEEK_BYTES);
     if (position === 0) return 0;
@@ -331,6 +333,7 @@ function beginIn(i: RecoveryInput, segment: Segment): number {
       return position;
     }
   }
+  if (areThere) i.onWarning(`building the indexes of ${segment.log.path} anew, which do not fit it`);
   segment.rebuildIndexes(indexIntervalBytes);
   segment.openIndexesBelow(recoveryPoint);
   return segment.positionBefore(recoveryPoint);

@@ -95,22 +95,24 @@ export const fetchHandler: Handler<typeof fetch> = (request, context) => {
   }, services.clock.monotonic());
   if (session.errorCode !== ErrorCode.NONE) return { errorCode: session.errorCode, responses: [] };
 
-  const ahead = readAhead(session.partitions, limitsOf(request, context), context);
-  if (ahead === null) return readOrHold(session, request, context);
+  const limits = limitsOf(request, context);
+  const ahead = readAhead(session.partitions, limits, context);
+  if (ahead === null) return readOrHold(session, request, limits, context);
   let isGone = false;
   context.onDisconnect = () => isGone = true;
   return ahead.then(() => {
     context.onDisconnect = null;
-    return isGone ? null : readOrHold(session, request, context);
+    // Others have read meanwhile: there may be less room for an answer.
+    return isGone ? null : readOrHold(session, request, limitsOf(request, context), context);
   });
 };
 
 function readOrHold(
   session: SessionFetch,
   request: FetchRequest,
+  limits: Limits,
   context: RequestContext,
 ): FetchResponse | PromiseLike<FetchResponse | null> {
-  const limits = limitsOf(request, context);
   // Nobody can be given more than the limit, so nobody waits for more.
   const minBytes = Math.min(request.minBytes, limits.maxBytes);
   const outcome = readAll(session.partitions, limits, context);

@@ -1,34 +1,78 @@
 /**
- * `deno task differential:record PORT`: runs every scenario against the Kafka on that port of this machine and writes
- * down what it answered. `deno task differential:record PORT --check` only compares, with any broker.
+ * `deno task differential:record [AREA...]`: asks a real Kafka what the scenarios ask, and writes down its answers.
+ * Nothing but the scenarios that are chosen changes in the recordings.
  */
-import { recordings, writeRecordings } from "./recordings.ts";
-import { run } from "./scenario.ts";
-import { scenarios } from "./scenarios.ts";
+import { parseArgs } from "@std/cli/parse-args";
+import { byOracle, loadAreas, type Oracle } from "./areas.ts";
+import { freePortBroker } from "../lib/broker.ts";
+import { startKafka } from "./kafka.ts";
+import { readRecordings, writeRecordings } from "./recordings.ts";
+import { runAll } from "./scenario.ts";
 
-const port = Number(Deno.args[0]);
-if (!(port > 0)) {
-  console.error("usage: deno task differential:record PORT [--check]");
-  Deno.exit(1);
+const usage = `deno task differential:record [AREA...] [flags]
+  --only TEXT   only the scenarios with TEXT in their names
+  --port PORT   ask the broker on that port instead of a Kafka of its own
+  --trackway    ask Trackway instead of Kafka
+  --check       write nothing down; show what differs from the recordings
+Kafka is fetched by Maven and needs Java 17 or newer. Areas are the files in tests/differential/areas.`;
+
+let unknown: string | null = null;
+const flags = parseArgs(Deno.args, {
+  string: ["only", "port"],
+  boolean: ["check", "trackway", "help"],
+  unknown: (name: string) => name.startsWith("-") ? (unknown = name, false) : true,
+});
+if (flags.help || unknown !== null || (flags.trackway && !flags.check)) {
+  console.log(unknown === null ? usage : `${unknown}?\n${usage}`);
+  Deno.exit(flags.help ? 0 : 1);
 }
-const check = Deno.args.includes("--check");
-const known = recordings();
-let different = 0;
-for (const [index, one] of scenarios.entries()) {
-  const answers = await run(one, port, `r${Date.now().toString(36)}${index}`);
-  if (JSON.stringify(known[one.name]) !== JSON.stringify(answers)) {
-    different++;
-    if (check) {
-      console.log(
-        `different: ${one.name}\n  recorded ${JSON.stringify(known[one.name])}\n  now      ${
-          JSON.stringify(answers)
-        }`,
-      );
+
+async function start({ kafka, settings }: Oracle): Promise<AsyncDisposable & { readonly port: number }> {
+  if (flags.port) return { port: Number(flags.port), async [Symbol.asyncDispose]() {} };
+  return flags.trackway ? await freePortBroker(settings) : await startKafka(kafka, settings);
+}
+
+let asked = 0, different = 0, failed = 0;
+for (const together of byOracle(await loadAreas(flags._.map(String)))) {
+  const chosen = together.flatMap((area) =>
+    area.scenarios.filter((one) => one.name.includes(flags.only ?? "")).map((one) => ({ area, one }))
+  );
+  if (chosen.length === 0) continue;
+  await using broker = await start(together[0].oracle);
+  const answers = await runAll(chosen.map(({ one }) => one), broker.port);
+  for (const area of together) {
+    const before = readRecordings(area.name);
+    const after: Record<string, unknown[]> = {};
+    for (const { name } of area.scenarios) {
+      const answer = answers[chosen.findIndex(({ area: its, one }) => its === area && one.name === name)];
+      if (answer instanceof Error) {
+        failed++;
+        console.error(`failed: ${name}\n  ${answer.stack}`);
+      } else if (answer !== undefined) {
+        asked++;
+        after[name] = answer;
+        different += compare(name, before[name], answer);
+        continue;
+      }
+      if (name in before) after[name] = before[name];
     }
+    if (!flags.check) writeRecordings(area.name, after);
   }
-  known[one.name] = answers;
 }
-const names = new Set(scenarios.map((one) => one.name));
-for (const name of Object.keys(known)) if (!names.has(name)) delete known[name];
-if (!check) writeRecordings(known);
-console.log(`${scenarios.length} scenarios, ${different} differ from the recording`);
+console.log(`${asked} scenarios, ${different} differ from the recordings, ${failed} failed`);
+if (failed > 0) Deno.exit(1);
+
+/** 1 when the answers differ; `--check` shows where. */
+function compare(name: string, recorded: unknown[] | undefined, now: unknown[]): number {
+  if (recorded === undefined) {
+    console.log(`not recorded yet: ${name}`);
+    return 1;
+  }
+  const lines = Array.from({ length: Math.max(recorded.length, now.length) }, (_, i) => i)
+    .map((i) => [JSON.stringify(recorded[i]), JSON.stringify(now[i])]).filter(([was, is]) => was !== is);
+  if (flags.check && lines.length > 0) {
+    console.log(`different: ${name}`);
+    for (const [was, is] of lines) console.log(`  recorded ${was}\n  now      ${is}`);
+  }
+  return lines.length > 0 ? 1 : 0;
+}

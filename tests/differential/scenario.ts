@@ -1,13 +1,16 @@
 /**
  * What a differential scenario is: a list of calls whose answers are written down, once from a real Kafka (the
- * recording, kept as data) and in every test run from Trackway. What cannot be the same twice (ids, times, addresses)
- * is replaced by a word before it is written down.
+ * recording, kept as data) and in every test run from Trackway. Scenarios run side by side on one broker: each has
+ * names of its own, and looks at nothing that another may change.
  */
 import { Client, Disconnected } from "../../src/client/client.ts";
-import { ErrorCode, errorName } from "../../src/codec/errors.ts";
+import { encodeRequest } from "../../src/codec/framing.ts";
+import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
 import type { Api, DecodedResponseOf, EncodableRequestOf } from "../../src/codec/schema.ts";
-import { ZERO_UUID } from "../../src/codec/uuid.ts";
+import { concatChunks } from "../../src/codec/writer.ts";
+import { encodeHex } from "../../src/base/hex.ts";
 import { toJson } from "../codec/vectors.ts";
+import { normal } from "./normal.ts";
 
 /** One scenario; its name is a claim about what it shows. */
 export interface Scenario {
@@ -19,48 +22,14 @@ export function scenario(name: string, run: (broker: Broker) => Promise<void>): 
   return { name, run };
 }
 
-/** Fields whose value is never the same twice. */
-const volatile: Readonly<Record<string, (value: unknown) => unknown>> = {
-  clusterId: (v) => v === null || v === "" ? v : "<cluster>",
-  host: (v) => v === "" ? v : "<host>",
-  port: (v) => typeof v === "number" && v > 0 ? "<port>" : v,
-  topicId: (v) => v === ZERO_UUID ? v : "<topic id>",
-  memberId: (v) => v === "" ? v : "<member>",
-  leader: (v) => typeof v === "string" && v !== "" ? "<member>" : v,
-  logAppendTimeMs: (v) => v === "-1" ? v : "<now>",
-  producerId: (v) => v === "-1" ? v : "<producer>",
-  sessionId: (v) => v === 0 ? v : "<session>",
-  // Kafka's wording is its own; that there is a text is the same.
-  errorMessage: (v) => v === null || v === "" || v === "NONE" ? v : "<text>",
-  batchIndexErrorMessage: (v) => v === null ? v : "<text>",
-  documentation: (v) => v === null || v === "" ? v : "<text>",
-  errorCode: (v) => typeof v === "number" && v !== ErrorCode.NONE ? `${v} ${errorName(v)}` : v,
-};
-
-/** Lists that Kafka gives in the order of a hash table, and by what they are sorted to be compared. */
-const unordered: Readonly<Record<string, string>> = {
-  configs: "name",
-  responses: "name",
-  topics: "name",
-  groups: "groupId",
-  results: "groupId",
-};
-
-function normal(value: unknown, key = ""): unknown {
-  if (key !== "" && volatile[key]) return volatile[key](value);
-  if (Array.isArray(value)) {
-    const items = value.map((item) => normal(item));
-    const by = (item: unknown) => String((item as Record<string, unknown> | null)?.[unordered[key]] ?? "");
-    return key in unordered ? items.sort((a, b) => by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0) : items;
-  }
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, normal(inner, name)]));
-}
+/** The id that a frame of {@link Broker.frame} carries; the client counts up from 1 and never comes here. */
+const RAW_CORRELATION_ID = 0x7a7a7a7a;
 
 /** A broker under test, with what its answers are written down in. */
 export class Broker {
   readonly answers: unknown[] = [];
   private current: Client | null = null;
+  private readonly others: Client[] = [];
 
   constructor(readonly port: number, private readonly prefix: string) {}
 
@@ -70,29 +39,45 @@ export class Broker {
   }
 
   async client(): Promise<Client> {
-    return this.current ??= await Client.connect({ hostname: "127.0.0.1", port: this.port }, "differential");
+    return this.current ??= await this.connect();
   }
 
-  /** Sends a request and writes down its answer; a connection that is closed is an answer too. */
+  /** Goes on over a new connection; the one before stays open, with what waits on it. */
+  reconnect(): void {
+    if (this.current !== null) this.others.push(this.current);
+    this.current = null;
+  }
+
+  private connect(): Promise<Client> {
+    return Client.connect({ hostname: "127.0.0.1", port: this.port }, "differential");
+  }
+
+  /**
+   * Sends a request and writes down its answer; a connection that is closed is an answer too. What `pick` takes from
+   * the answer is written down in its place.
+   */
   async ask<A extends Api>(
     api: A,
     version: number,
     request: EncodableRequestOf<A>,
-    pick: (response: DecodedResponseOf<A>) => unknown = (response) => response,
+    pick?: (response: DecodedResponseOf<A>) => unknown,
+    label = "",
   ): Promise<DecodedResponseOf<A> | null> {
     const response = await this.send(api, version, request);
-    if (response === null) {
-      this.answers.push({ [`${api.name} v${version}`]: "<disconnected>" });
-      return null;
-    }
-    const picked = pick(response);
-    const json = picked === response
-      ? toJson(api.response.fields, version, response as never)
-      : plain(picked);
-    this.answers.push({
-      [`${api.name} v${version}`]: normal(JSON.parse(JSON.stringify(json).replaceAll(this.prefix, "<s>"))),
-    });
+    this.note(titled(api, version, label), response && told(api, version, response, pick));
     return response;
+  }
+
+  /** Asks for each of `requests` in each of `versions`. The keys of `requests` say what is asked. */
+  async askEach<A extends Api>(
+    api: A,
+    versions: number | readonly number[],
+    requests: Readonly<Record<string, EncodableRequestOf<A>>>,
+    pick?: (response: DecodedResponseOf<A>) => unknown,
+  ): Promise<void> {
+    for (const [label, request] of Object.entries(requests)) {
+      for (const version of [versions].flat()) await this.ask(api, version, request, pick, label);
+    }
   }
 
   /** Sends a request without writing anything down; null when the broker closed the connection. */
@@ -102,8 +87,38 @@ export class Broker {
     request: EncodableRequestOf<A>,
   ): Promise<DecodedResponseOf<A> | null> {
     const client = await this.client();
+    return await this.unlessClosed(client.send(api, version, request));
+  }
+
+  /** The frame of a request, size included, for {@link askRaw} to send after something is done to it. */
+  frame<A extends Api>(api: A, version: number, request: EncodableRequestOf<A>): Uint8Array {
+    const header = { correlationId: RAW_CORRELATION_ID, clientId: "differential" };
+    return concatChunks(encodeRequest(api, version, header, request));
+  }
+
+  /**
+   * Sends bytes as they are and writes down what comes: the body of the answer as hex, or what `decode` makes of it, or
+   * that the connection is closed. The bytes hold one frame, with the correlation id that {@link frame} gives.
+   */
+  async askRaw(
+    label: string,
+    bytes: Uint8Array,
+    decode: (afterCorrelationId: Uint8Array) => unknown = encodeHex,
+  ): Promise<void> {
+    const client = await this.client();
+    const frame = await this.unlessClosed(client.roundTrip(RAW_CORRELATION_ID, bytes));
+    this.note(label, frame && decode(frame.subarray(4)));
+  }
+
+  /** Writes down `answer`, null for a connection that was closed. */
+  note(label: string, answer: unknown): void {
+    const json = JSON.stringify(answer ?? "<disconnected>", (_, v) => typeof v === "bigint" ? String(v) : v);
+    this.answers.push({ [label]: normal(JSON.parse(json.replaceAll(this.prefix, "<s>"))) });
+  }
+
+  private async unlessClosed<T>(answer: Promise<T>): Promise<T | null> {
     try {
-      return await client.send(api, version, request);
+      return await answer;
     } catch (error) {
       if (!(error instanceof Disconnected)) throw error;
       this.current = null;
@@ -112,22 +127,76 @@ export class Broker {
   }
 
   async close(): Promise<void> {
-    await this.current?.close();
+    for (const client of [this.current, ...this.others]) await client?.close();
     this.current = null;
   }
 }
 
-/** bigint has no JSON. */
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (_, v) => typeof v === "bigint" ? String(v) : v) ?? "null");
+function titled(api: Api, version: number, label: string): string {
+  return `${api.name} v${version}${label === "" ? "" : `: ${label}`}`;
 }
 
-/** Runs one scenario and gives what was answered. */
+function told<A extends Api>(
+  api: A,
+  version: number,
+  response: DecodedResponseOf<A>,
+  pick: ((response: DecodedResponseOf<A>) => unknown) | undefined,
+): unknown {
+  return pick ? pick(response) ?? "<nothing>" : toJson(api.response.fields, version, response as never);
+}
+
+/** What `look` gives once it is not null; throws when that takes ten seconds. Kafka does much a moment later. */
+export async function eventually<T>(failure: string, look: () => Promise<T | null>): Promise<T> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline;) {
+    const seen = await look();
+    if (seen !== null) return seen;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(failure);
+}
+
+/** Runs one scenario under names that begin with `prefix`, and gives what was answered. */
 export async function run(one: Scenario, port: number, prefix: string): Promise<unknown[]> {
   const broker = new Broker(port, prefix);
   try {
     await one.run(broker);
     return broker.answers;
+  } finally {
+    await broker.close();
+  }
+}
+
+/** How many scenarios run side by side. */
+const AT_ONCE = 8;
+
+/**
+ * Runs all of them against the broker on `port` and gives what was answered, or why it could not be asked, in their
+ * order. All names are of one length, since a name's length shows in sizes and limits.
+ */
+export async function runAll(all: readonly Scenario[], port: number): Promise<(unknown[] | Error)[]> {
+  await makeOffsetsTopic(port);
+  const results: (unknown[] | Error)[] = [];
+  const start = Date.now().toString(36).padStart(9, "0");
+  let next = 0;
+  const work = async () => {
+    while (next < all.length) {
+      const index = next++;
+      const prefix = `s${start}${String(index).padStart(4, "0")}`;
+      results[index] = await run(all[index], port, prefix).catch((error) => error as Error);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return results;
+}
+
+/** The topic of the offsets is made by the first look for a coordinator, in Kafka a while later. */
+async function makeOffsetsTopic(port: number): Promise<void> {
+  const broker = new Broker(port, "");
+  try {
+    await eventually("no coordinator", async () => {
+      const found = await broker.send(findCoordinator, 4, { key: "", coordinatorKeys: ["any"] });
+      return found!.coordinators[0].errorCode === 0 ? true : null;
+    });
   } finally {
     await broker.close();
   }

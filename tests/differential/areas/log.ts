@@ -1,84 +1,16 @@
 /** Reading: Fetch with its sessions and limits, ListOffsets, OffsetForLeaderEpoch. */
-import { fetch } from "../../src/codec/messages/fetch.ts";
-import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
-import { metadata } from "../../src/codec/messages/metadata.ts";
-import { offsetForLeaderEpoch } from "../../src/codec/messages/offset_for_leader_epoch.ts";
-import { produce } from "../../src/codec/messages/produce.ts";
-import { batchesIn } from "../../src/codec/batch.ts";
-import type { DecodedResponseOf } from "../../src/codec/schema.ts";
-import { ZERO_UUID } from "../../src/codec/uuid.ts";
-import { batchOf, produceTo } from "./produce.ts";
-import { type Broker, scenario } from "./scenario.ts";
-import { createTopic } from "./topics.ts";
+import { fetch } from "../../../src/codec/messages/fetch.ts";
+import { listOffsets } from "../../../src/codec/messages/list_offsets.ts";
+import { metadata } from "../../../src/codec/messages/metadata.ts";
+import { offsetForLeaderEpoch } from "../../../src/codec/messages/offset_for_leader_epoch.ts";
+import { ZERO_UUID } from "../../../src/codec/uuid.ts";
+import { scenario } from "../scenario.ts";
+import { batchOf, fetching, fill, old, told } from "../setup/records.ts";
+import { createTopic } from "../setup/topics.ts";
 
 const BASE = 1_700_000_000_000;
 
-async function fill(broker: Broker, topic: string, batches: Uint8Array[], index = 0): Promise<void> {
-  for (const batch of batches) await broker.send(produce, 9, produceTo(topic, batch, { index }));
-}
-
-interface Wanted {
-  partition?: number;
-  fetchOffset: bigint;
-  partitionMaxBytes?: number;
-  currentLeaderEpoch?: number;
-  lastFetchedEpoch?: number;
-}
-
-function fetching(
-  topic: string,
-  wanted: Wanted[],
-  more: Partial<
-    {
-      maxWaitMs: number;
-      minBytes: number;
-      maxBytes: number;
-      isolationLevel: number;
-      sessionId: number;
-      sessionEpoch: number;
-      topicId: string;
-      forgotten: number[];
-    }
-  > = {},
-) {
-  const { topicId = ZERO_UUID, forgotten = [], ...rest } = more;
-  return {
-    maxWaitMs: 100,
-    minBytes: 1,
-    ...rest,
-    topics: wanted.length === 0 ? [] : [{
-      topic,
-      topicId,
-      partitions: wanted.map((w) => ({ partition: 0, partitionMaxBytes: 1 << 20, ...w })),
-    }],
-    forgottenTopicsData: forgotten.length === 0 ? [] : [{ topic, topicId, partitions: forgotten }],
-  };
-}
-
-/** The answer with record batches told by their offsets and sizes. */
-function told(response: DecodedResponseOf<typeof fetch>) {
-  return {
-    errorCode: response.errorCode,
-    sessionId: response.sessionId,
-    responses: response.responses.map((t) => ({
-      ...t,
-      partitions: t.partitions.map(({ records, ...p }) => ({
-        ...p,
-        records: records === null
-          ? null
-          : [...batchesIn(records)].map((b) => [b.magic, b.baseOffset, b.lastOffset, b.sizeInBytes]),
-        bytes: records?.length ?? null,
-      })),
-    })),
-  };
-}
-
-const old = (r: DecodedResponseOf<typeof fetch>) =>
-  r.responses.map((t) =>
-    t.partitions.map(({ errorCode, highWatermark, records }) => ({ errorCode, highWatermark, records }))
-  );
-
-export const logScenarios = [
+export const scenarios = [
   scenario(
     "Fetch reads whole batches from the one that holds the offset, version by version",
     async (broker) => {

@@ -1,111 +1,20 @@
 /** Classic groups: joining, syncing, committing, describing, and the errors on the way. */
-import { deleteGroups } from "../../src/codec/messages/delete_groups.ts";
-import { describeGroups } from "../../src/codec/messages/describe_groups.ts";
-import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
-import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
-import { joinGroup } from "../../src/codec/messages/join_group.ts";
-import { leaveGroup } from "../../src/codec/messages/leave_group.ts";
-import { listGroups } from "../../src/codec/messages/list_groups.ts";
-import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
-import { offsetDelete } from "../../src/codec/messages/offset_delete.ts";
-import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
-import { syncGroup } from "../../src/codec/messages/sync_group.ts";
-import { ZERO_UUID } from "../../src/codec/uuid.ts";
-import { type Broker, scenario } from "./scenario.ts";
-import { createTopic } from "./topics.ts";
+import { deleteGroups } from "../../../src/codec/messages/delete_groups.ts";
+import { describeGroups } from "../../../src/codec/messages/describe_groups.ts";
+import { heartbeat } from "../../../src/codec/messages/heartbeat.ts";
+import { joinGroup } from "../../../src/codec/messages/join_group.ts";
+import { leaveGroup } from "../../../src/codec/messages/leave_group.ts";
+import { listGroups } from "../../../src/codec/messages/list_groups.ts";
+import { offsetCommit } from "../../../src/codec/messages/offset_commit.ts";
+import { offsetDelete } from "../../../src/codec/messages/offset_delete.ts";
+import { offsetFetch } from "../../../src/codec/messages/offset_fetch.ts";
+import { syncGroup } from "../../../src/codec/messages/sync_group.ts";
+import { ZERO_UUID } from "../../../src/codec/uuid.ts";
+import { scenario } from "../scenario.ts";
+import { bytes, committing, joined, joining, newGroup } from "../setup/groups.ts";
+import { createTopic } from "../setup/topics.ts";
 
-const bytes = (text: string) => new TextEncoder().encode(text);
-
-/** A group id, once its coordinator answers. */
-async function newGroup(broker: Broker, text = "g"): Promise<string> {
-  const group = broker.name(text);
-  for (let tries = 0; tries < 200; tries++) {
-    const found = await broker.send(findCoordinator, 4, { key: "", coordinatorKeys: [group] });
-    if (found!.coordinators[0].errorCode === 0) {
-      const fetched = await broker.send(offsetFetch, 5, { groupId: group, topics: null, groups: [] });
-      if (fetched!.errorCode === 0) return group;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`no coordinator for ${group}`);
-}
-
-function joining(
-  groupId: string,
-  more: Partial<
-    {
-      memberId: string;
-      groupInstanceId: string;
-      protocolType: string;
-      sessionTimeoutMs: number;
-      protocols: { name: string; metadata: Uint8Array }[];
-    }
-  > = {},
-) {
-  return {
-    groupId,
-    sessionTimeoutMs: 10_000,
-    rebalanceTimeoutMs: 10_000,
-    memberId: "",
-    protocolType: "consumer",
-    protocols: [{ name: "range", metadata: bytes("m") }],
-    ...more,
-  };
-}
-
-/** One member that has joined and synced: generation 1, an assignment of its own. */
-async function joined(broker: Broker, group: string) {
-  const { memberId, generationId } = (await broker.send(joinGroup, 3, joining(group)))!;
-  await broker.send(syncGroup, 3, {
-    groupId: group,
-    generationId,
-    memberId,
-    assignments: [{ memberId, assignment: bytes("a") }],
-  });
-  return { memberId, generationId };
-}
-
-function committing(
-  groupId: string,
-  topic: string,
-  more: Partial<
-    {
-      memberId: string;
-      generationIdOrMemberEpoch: number;
-      groupInstanceId: string;
-      partitionIndex: number;
-      metadata: string | null;
-      offset: bigint;
-    }
-  > = {},
-) {
-  const {
-    memberId = "",
-    generationIdOrMemberEpoch = -1,
-    partitionIndex = 0,
-    metadata = "meta",
-    offset = 7n,
-    groupInstanceId = null,
-  } = more;
-  return {
-    groupId,
-    memberId,
-    generationIdOrMemberEpoch,
-    groupInstanceId,
-    topics: [{
-      name: topic,
-      topicId: ZERO_UUID,
-      partitions: [{
-        partitionIndex,
-        committedOffset: offset,
-        committedLeaderEpoch: 0,
-        committedMetadata: metadata,
-      }],
-    }],
-  };
-}
-
-export const groupScenarios = [
+export const scenarios = [
   scenario("JoinGroup from version 4 hands out a member id first", async (broker) => {
     const group = await newGroup(broker);
     for (const version of [4, 6, 9]) await broker.ask(joinGroup, version, joining(`${group}${version}`));

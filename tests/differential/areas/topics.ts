@@ -1,100 +1,26 @@
 /** Topics and the cluster: creating, describing, growing, deleting. */
-import { alterConfigs } from "../../src/codec/messages/alter_configs.ts";
-import { apiVersions } from "../../src/codec/messages/api_versions.ts";
-import { createPartitions } from "../../src/codec/messages/create_partitions.ts";
-import { createTopics } from "../../src/codec/messages/create_topics.ts";
-import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
-import { describeCluster } from "../../src/codec/messages/describe_cluster.ts";
-import { describeConfigs } from "../../src/codec/messages/describe_configs.ts";
-import { describeTopicPartitions } from "../../src/codec/messages/describe_topic_partitions.ts";
-import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
-import { incrementalAlterConfigs } from "../../src/codec/messages/incremental_alter_configs.ts";
-import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
-import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
-import { metadata } from "../../src/codec/messages/metadata.ts";
-import { ZERO_UUID } from "../../src/codec/uuid.ts";
-import { type Broker, scenario } from "./scenario.ts";
+import { alterConfigs } from "../../../src/codec/messages/alter_configs.ts";
+import { apiVersions } from "../../../src/codec/messages/api_versions.ts";
+import { createPartitions } from "../../../src/codec/messages/create_partitions.ts";
+import { createTopics } from "../../../src/codec/messages/create_topics.ts";
+import { deleteTopics } from "../../../src/codec/messages/delete_topics.ts";
+import { describeCluster } from "../../../src/codec/messages/describe_cluster.ts";
+import { describeConfigs } from "../../../src/codec/messages/describe_configs.ts";
+import { describeTopicPartitions } from "../../../src/codec/messages/describe_topic_partitions.ts";
+import { findCoordinator } from "../../../src/codec/messages/find_coordinator.ts";
+import { incrementalAlterConfigs } from "../../../src/codec/messages/incremental_alter_configs.ts";
+import { initProducerId } from "../../../src/codec/messages/init_producer_id.ts";
+import { metadata } from "../../../src/codec/messages/metadata.ts";
+import { ZERO_UUID } from "../../../src/codec/uuid.ts";
+import { scenario } from "../scenario.ts";
+import { newGroup } from "../setup/groups.ts";
+import { createTopic, creating, metadataOf, ready, settled } from "../setup/topics.ts";
 
-/** Creates a topic of one partition without writing anything down, and waits until its partition has a leader. */
-export async function createTopic(
-  broker: Broker,
-  text: string,
-  configs: Record<string, string> = {},
-  numPartitions = 1,
-): Promise<string> {
-  const name = broker.name(text);
-  const topic = { name, numPartitions, replicationFactor: 1, assignments: [] };
-  await broker.send(createTopics, 5, {
-    topics: [{ ...topic, configs: Object.entries(configs).map(([name, value]) => ({ name, value })) }],
-  });
-  await ready(broker, name);
-  return name;
-}
-
-/** Waits until the topic is in the metadata: Kafka answers CreateTopics before its broker knows of it. */
-async function ready(broker: Broker, name: string): Promise<string> {
-  for (let tries = 0; tries < 200; tries++) {
-    const response = await broker.send(metadata, 12, ask([name]));
-    const [topic] = response!.topics;
-    if (topic.errorCode === 0 && topic.partitions.every((p) => p.errorCode === 0)) {
-      // Known to the controller is not hosted yet: only when each partition tells its offsets is the topic there.
-      const partitions = topic.partitions.map((p) => ({ partitionIndex: p.partitionIndex, timestamp: -1n }));
-      const listed = await broker.send(listOffsets, 4, {
-        replicaId: -1,
-        isolationLevel: 0,
-        timeoutMs: 1000,
-        topics: [{ name, partitions }],
-      });
-      if (listed!.topics[0].partitions.every((p) => p.errorCode === 0)) return topic.topicId;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`${name} is not ready`);
-}
-
-/** Waits until the broker shows a setting: Kafka's takes over what its controller decided a moment later. */
-async function settled(broker: Broker, resourceName: string, setting: string, value: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    const resources = [{ resourceType: 2, resourceName, configurationKeys: [setting] }];
-    const response = await broker.send(describeConfigs, 4, { resources });
-    if (response!.results[0].configs[0].value === value) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`${setting} of ${resourceName} does not become ${value}`);
-}
-
-function ask(
-  names: (string | null)[],
-  more: { allowAutoTopicCreation?: boolean; operations?: boolean } = {},
-) {
-  return {
-    topics: names.map((name) => ({ name, topicId: ZERO_UUID })),
-    allowAutoTopicCreation: more.allowAutoTopicCreation ?? false,
-    includeClusterAuthorizedOperations: more.operations ?? false,
-    includeTopicAuthorizedOperations: more.operations ?? false,
-  };
-}
-
-function creating(
-  name: string,
-  more: Partial<
-    {
-      numPartitions: number;
-      replicationFactor: number;
-      configs: { name: string; value: string | null }[];
-      assignments: { partitionIndex: number; brokerIds: number[] }[];
-    }
-  > = {},
-) {
-  return { name, numPartitions: 1, replicationFactor: 1, configs: [], assignments: [], ...more };
-}
-
-export const topicScenarios = [
+export const scenarios = [
   scenario("ApiVersions of an unknown version is answered in version 0 with error 35", async (broker) => {
-    const client = await broker.client();
-    const frame = new Uint8Array([0, 0, 0, 11, 0, 18, 0, 99, 0, 0, 0, 77, 255, 255, 0]);
-    const answer = await client.roundTrip(77, frame);
-    broker.answers.push({ error: answer[4] << 8 | answer[5], keys: answer.subarray(6, 16).join() });
+    const frame = broker.frame(apiVersions, 3, { clientSoftwareName: "a", clientSoftwareVersion: "1" });
+    frame[7] = 99;
+    await broker.askRaw("ApiVersions v99", frame);
   }),
   scenario("ApiVersions refuses client software without a name", async (broker) => {
     const none = (r: { errorCode: number }) => r.errorCode;
@@ -156,19 +82,19 @@ export const topicScenarios = [
       topics: [creating(broker.name("twice")), creating(broker.name("twice"))],
     });
     await broker.ask(createTopics, 4, { topics: [creating(broker.name("only"))], validateOnly: true });
-    await broker.ask(metadata, 12, ask([broker.name("only")]), (r) => r.topics);
+    await broker.ask(metadata, 12, metadataOf([broker.name("only")]), (r) => r.topics);
   }),
   scenario("Metadata of topics that exist and that do not, version by version", async (broker) => {
     const name = await createTopic(broker, "t", {}, 2);
     const missing = broker.name("missing");
     for (const version of [4, 5, 7, 8, 9, 10, 11, 12, 13]) {
-      await broker.ask(metadata, version, ask([name, missing, "a b", name], { operations: true }));
+      await broker.ask(metadata, version, metadataOf([name, missing, "a b", name], { operations: true }));
     }
   }),
   scenario("Metadata of no topics, and by id", async (broker) => {
     const name = await createTopic(broker, "t");
     const topicId = await ready(broker, name);
-    await broker.ask(metadata, 12, ask([]));
+    await broker.ask(metadata, 12, metadataOf([]));
     const byId = { includeClusterAuthorizedOperations: false, includeTopicAuthorizedOperations: true };
     await broker.ask(metadata, 12, { ...byId, topics: [{ name: null, topicId }] });
     await broker.ask(metadata, 12, { ...byId, topics: [{ name: null, topicId: "AAAAAAAAAAAAAAAAAAAABA" }] });
@@ -319,13 +245,7 @@ export const topicScenarios = [
     await broker.ask(alterConfigs, 2, of([{ name: "retention.ms", value: "x" }]));
   }),
   scenario("FindCoordinator of groups, one and many", async (broker) => {
-    const group = broker.name("g");
-    // Kafka makes the offsets topic on the first call and says so by an error: ask until it is there.
-    for (let tries = 0; tries < 100; tries++) {
-      const r = await broker.send(findCoordinator, 4, { key: "", coordinatorKeys: [group] });
-      if (r!.coordinators[0].errorCode === 0) break;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    const group = await newGroup(broker);
     for (const version of [0, 1, 3]) {
       await broker.ask(findCoordinator, version, { key: group, coordinatorKeys: [] });
     }

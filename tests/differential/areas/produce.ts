@@ -1,42 +1,9 @@
 /** Produce: what is refused and how, in the versions where the answer changes. */
-import { type BatchOptions, buildBatch } from "../../src/codec/batch.ts";
-import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
-import { produce } from "../../src/codec/messages/produce.ts";
-import { ZERO_UUID } from "../../src/codec/uuid.ts";
-import { type Broker, scenario } from "./scenario.ts";
-import { createTopic } from "./topics.ts";
-
-const utf8 = new TextEncoder();
-
-/** A batch of `values`, a millisecond apart from `timestamp` on. */
-export function batchOf(
-  values: string[],
-  options: BatchOptions & { timestamp?: number; keys?: boolean } = {},
-): Uint8Array {
-  const { timestamp = Date.now(), keys = true, ...batch } = options;
-  return buildBatch(
-    values.map((value, i) => ({
-      timestamp: timestamp + i,
-      key: keys ? utf8.encode(`k${i}`) : null,
-      value: utf8.encode(value),
-    })),
-    batch,
-  );
-}
-
-/** A Produce request for one partition. */
-export function produceTo(
-  topic: string,
-  records: Uint8Array | null,
-  more: { acks?: number; index?: number; topicId?: string } = {},
-) {
-  const { acks = -1, index = 0, topicId = ZERO_UUID } = more;
-  return {
-    acks,
-    timeoutMs: 5000,
-    topicData: [{ name: topic, topicId, partitionData: [{ index, records }] }],
-  };
-}
+import { produce } from "../../../src/codec/messages/produce.ts";
+import { ZERO_UUID } from "../../../src/codec/uuid.ts";
+import { type Broker, scenario } from "../scenario.ts";
+import { batchOf, newProducer, produceTo } from "../setup/records.ts";
+import { createTopic } from "../setup/topics.ts";
 
 /** Asks for a batch to be appended and writes the answer down. */
 async function append(broker: Broker, topic: string, records: Uint8Array | null, version = 12, more = {}) {
@@ -50,15 +17,7 @@ function damaged(bytes: Uint8Array, at: number, value?: number): Uint8Array {
   return copy;
 }
 
-async function newProducer(broker: Broker): Promise<number> {
-  const response = await broker.send(initProducerId, 4, {
-    transactionalId: null,
-    transactionTimeoutMs: 1000,
-  });
-  return Number(response!.producerId);
-}
-
-export const produceScenarios = [
+export const scenarios = [
   scenario("Produce gives each batch the next offset, in every version with batches", async (broker) => {
     const topic = await createTopic(broker, "t");
     for (const version of [3, 5, 7, 8, 9, 11, 12]) await append(broker, topic, batchOf(["a", "b"]), version);

@@ -182,6 +182,7 @@ async function start(
     clock,
     cluster,
     replicas,
+    logs,
     groups,
     producerIds,
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),

@@ -4,6 +4,7 @@ import { apiVersions } from "../codec/messages/api_versions.ts";
 import { createPartitions } from "../codec/messages/create_partitions.ts";
 import { createTopics } from "../codec/messages/create_topics.ts";
 import { deleteGroups } from "../codec/messages/delete_groups.ts";
+import { deleteRecords } from "../codec/messages/delete_records.ts";
 import { deleteTopics } from "../codec/messages/delete_topics.ts";
 import { describeCluster } from "../codec/messages/describe_cluster.ts";
 import { describeConfigs } from "../codec/messages/describe_configs.ts";
@@ -30,6 +31,7 @@ import { apiVersionsHandler } from "./api_versions.ts";
 import { createPartitionsHandler } from "./create_partitions.ts";
 import { createTopicsHandler } from "./create_topics.ts";
 import { deleteGroupsHandler } from "./delete_groups.ts";
+import { deleteRecordsHandler } from "./delete_records.ts";
 import { deleteTopicsHandler } from "./delete_topics.ts";
 import { describeClusterHandler } from "./describe_cluster.ts";
 import { describeConfigsHandler } from "./describe_configs.ts";
@@ -71,6 +73,7 @@ export const registry: Registry = new Registry([
   serve(apiVersions, apiVersionsHandler(() => registry)),
   serve(createTopics, createTopicsHandler),
   serve(deleteTopics, deleteTopicsHandler),
+  serve(deleteRecords, deleteRecordsHandler),
   serve(initProducerId, initProducerIdHandler),
   serve(offsetForLeaderEpoch, offsetForLeaderEpochHandler),
   serve(describeConfigs, describeConfigsHandler),

@@ -11,6 +11,7 @@ import type { BrokerConfig } from "../config/broker_config.ts";
 import type { GroupService } from "../coordinators/groups/service.ts";
 import type { FetchSessions } from "../replication/fetch_sessions.ts";
 import type { HeldRequests } from "../replication/held_requests.ts";
+import type { LogManager } from "../storage/log_manager.ts";
 import type { Replicas } from "../replication/replicas.ts";
 
 /** The broker as handlers see it. */
@@ -19,6 +20,7 @@ export interface Services {
   readonly clock: Clock;
   readonly cluster: Cluster;
   readonly replicas: Replicas;
+  readonly logs: LogManager;
   readonly groups: GroupService;
   readonly producerIds: ProducerIds;
   readonly fetchSessions: FetchSessions;

@@ -219,12 +219,17 @@ export class LogManager {
     log.topicId = topicId;
   }
 
-  /** Moves a log's start (DeleteRecords), durably with the next tick. Gives an error code. */
+  /** Moves a log's start (DeleteRecords), durably with {@link commitStarts} or the next tick. Gives an error code. */
   deleteRecordsBefore(log: Log, offset: number): number {
     const before = log.logStartOffset;
     const errorCode = log.deleteRecordsBefore(offset);
     if (log.logStartOffset !== before) this.upkeep.startMoved();
     return errorCode;
+  }
+
+  /** Has a start that was moved survive the process. False when the disk fails: the next tick tries again. */
+  commitStarts(): boolean {
+    return this.upkeep.commitStarts();
   }
 
   /**

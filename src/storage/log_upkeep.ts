@@ -70,6 +70,14 @@ export class LogUpkeep {
     this.startsDirty = true;
   }
 
+  /** Writes where logs begin, if that has moved. False when the disk fails: then the next {@link tick} tries again. */
+  commitStarts(): boolean {
+    if (!this.startsDirty) return true;
+    const done = this.attempt("write log start offsets", () => this.checkpoints.write(logStarts, false));
+    this.startsDirty = !done;
+    return done;
+  }
+
   /** Does what is due. Not to be called again before it has resolved. Never rejects because of the disk. */
   async tick(): Promise<void> {
     const now = this.o.clock.monotonic();
@@ -92,12 +100,7 @@ export class LogUpkeep {
       this.lastHighWatermarkMs = now;
       this.attempt("write high watermarks", () => this.checkpoints.write(highWatermarks, false));
     }
-    if (this.startsDirty) {
-      this.startsDirty = !this.attempt(
-        "write log start offsets",
-        () => this.checkpoints.write(logStarts, false),
-      );
-    }
+    this.commitStarts();
     await this.boundRecovery();
     if (now - this.lastCheckpointMs >= (this.o.checkpointIntervalMs ?? DEFAULT_CHECKPOINT_INTERVAL_MS)) {
       this.lastCheckpointMs = now;

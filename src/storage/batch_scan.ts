@@ -89,7 +89,8 @@ export type Visit = (bytes: Uint8Array, at: number, size: number, position: numb
 /**
  * Visits the batches of `file` from `from` (where one must begin) to `to`. Gives the position after the last batch
  * for which `visit` returned true: `to`, unless it stopped or the bytes there are not a whole batch, or one that claims
- * more than `maxBatchBytes`, for which no memory is taken then. Throws `IoError`.
+ * more than `maxBatchBytes`, for which no memory is taken then. Reads `chunkBytes` at once, or a batch if that is larger.
+ * Throws `IoError`.
  */
 export function scanBatches(
   file: PooledFile,
@@ -97,8 +98,9 @@ export function scanBatches(
   to: number,
   visit: Visit,
   maxBatchBytes = Infinity,
+  chunkBytes = MAX_CHUNK_BYTES,
 ): number {
-  let chunk = new Uint8Array(Math.min(FIRST_CHUNK_BYTES, to - from));
+  let chunk = new Uint8Array(Math.min(FIRST_CHUNK_BYTES, chunkBytes, to - from));
   let position = from;
   while (position < to) {
     const wanted = Math.min(chunk.length, to - position);
@@ -113,7 +115,7 @@ export function scanBatches(
     }
     position += at;
     if (at > 0 && held === wanted) {
-      const more = Math.min(chunk.length * 4, MAX_CHUNK_BYTES, to - position);
+      const more = Math.min(chunk.length * 4, chunkBytes, to - position);
       if (more > chunk.length) chunk = new Uint8Array(more);
       continue;
     }

@@ -12,14 +12,20 @@ export interface LogConfig {
   compressionType: "producer" | "uncompressed" | "gzip" | "snappy" | "lz4" | "zstd";
   /** As the codec counts; null for its default. */
   compressionLevel: number | null;
+  /** How long compaction keeps tombstones and transaction markers that have nothing left to hide. */
+  deleteRetentionMs: number;
   fileDeleteDelayMs: number;
   flushMessages: number;
   flushMs: number;
   indexIntervalBytes: number;
+  maxCompactionLagMs: number;
   maxMessageBytes: number;
   messageTimestampType: "CreateTime" | "LogAppendTime";
   messageTimestampBeforeMaxMs: number;
   messageTimestampAfterMaxMs: number;
+  /** Share of a log's bytes (0–1) that must be uncompacted before compaction is worth its work. */
+  minCleanableDirtyRatio: number;
+  minCompactionLagMs: number;
   producerIdExpirationMs: number;
   retentionBytes: number;
   retentionMs: number;
@@ -33,14 +39,18 @@ export const defaultLogConfig: Readonly<LogConfig> = {
   cleanupPolicy: { delete: true, compact: false },
   compressionType: "producer",
   compressionLevel: null,
+  deleteRetentionMs: 86_400_000,
   fileDeleteDelayMs: 60_000,
   flushMessages: NO_LIMIT,
   flushMs: NO_LIMIT,
   indexIntervalBytes: 4096,
+  maxCompactionLagMs: NO_LIMIT,
   maxMessageBytes: 1_048_588,
   messageTimestampType: "CreateTime",
   messageTimestampBeforeMaxMs: NO_LIMIT,
   messageTimestampAfterMaxMs: 3_600_000,
+  minCleanableDirtyRatio: 0.5,
+  minCompactionLagMs: 0,
   producerIdExpirationMs: 86_400_000,
   retentionBytes: NO_LIMIT,
   retentionMs: 604_800_000,

@@ -38,7 +38,11 @@ export function segmentFor(log: LogState, incoming: Incoming, now: number): Segm
  * fit into an index, or its first record is older than `segment.ms`. May read the segment's first header: `IoError`.
  */
 function needsRoll(active: Segment, config: LogConfig, incoming: Incoming, now: number): boolean {
-  const { segmentBytes, segmentIndexBytes, segmentMs } = config;
+  const { segmentBytes, segmentIndexBytes } = config;
+  // What is in the active segment is not compacted (KIP-354).
+  const segmentMs = config.cleanupPolicy.compact
+    ? Math.min(config.segmentMs, config.maxCompactionLagMs)
+    : config.segmentMs;
   return active.size > segmentBytes - incoming.bytes || active.offsets.isFull(segmentIndexBytes) ||
     active.times.isFull(segmentIndexBytes) || !active.canHold(incoming.lastOffset) ||
     active.filledForMs(incoming.maxTimestamp, now) > segmentMs - jitterMs(active, config);

@@ -88,6 +88,8 @@ export interface Files {
   makeDirectory(path: string): void;
   /** Replaces a file at `to`, atomically. */
   rename(from: string, to: string): void;
+  /** Has the file at `path` look as if it was last written to at `ms`. */
+  setModified(path: string, ms: number): void;
   /** Removes a file; content when it is not there. */
   remove(path: string): void;
   /** Removes a directory and what is in it, which should be little; content when it is not there. */

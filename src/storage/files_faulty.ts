@@ -17,6 +17,7 @@ export type OperationKind =
   | "list"
   | "create directory"
   | "rename"
+  | "set time"
   | "remove"
   | "remove directory"
   | "sync directory"
@@ -151,6 +152,9 @@ export class FaultyFiles implements Files {
   }
   rename(from: string, to: string): void {
     this.whole("rename", from, () => this.inner.rename(from, to), { to });
+  }
+  setModified(path: string, ms: number): void {
+    this.whole("set time", path, () => this.inner.setModified(path, ms));
   }
   remove(path: string): void {
     this.whole("remove", path, () => this.inner.remove(path));

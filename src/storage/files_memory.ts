@@ -182,6 +182,13 @@ export class MemoryFiles implements Files {
     return { size: node.cached.size, modifiedMs: node.modifiedMs, isDirectory: false };
   }
 
+  /** As of any time of a file, the device is taken to know it. */
+  setModified(path: string, ms: number): void {
+    const node = this.find(path);
+    if (node === undefined) throw new IoError("set the time of", path, "ENOENT");
+    if (node instanceof FileNode) node.modifiedMs = ms;
+  }
+
   list(path: string): DirectoryEntry[] {
     return [...this.directory(path, "list", path).entries].map(([name, node]) => ({
       name,

@@ -20,6 +20,7 @@ export function readOnly(inner: Files): Files {
     lock: (path) => inner.lock(path),
     makeDirectory: refuse,
     rename: refuse,
+    setModified: refuse,
     remove: refuse,
     removeDirectory: refuse,
     removeTree: refuse,

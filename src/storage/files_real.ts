@@ -208,6 +208,14 @@ export const realFiles: Files = {
     }
   },
 
+  setModified(path: string, ms: number): void {
+    try {
+      Deno.utimeSync(path, ms / 1000, ms / 1000);
+    } catch (error) {
+      throw failed("set the time of", path, error);
+    }
+  },
+
   remove(path: string): void {
     try {
       fs.rmSync(path, { force: true });

@@ -61,16 +61,13 @@ export class Segment {
     public size: number,
     /** When it was made or, of one found on disk, last written: its age when records have no timestamps. */
     readonly createdMs: number,
+    /** What the names of its files end with, where they are not in their place yet. */
+    suffix = "",
   ) {
-    this.log = new PooledFile(pool, place, offsetName(baseOffset, LOG_SUFFIX));
-    this.offsets = new OffsetIndex(
-      new PooledFile(pool, place, offsetName(baseOffset, OFFSET_INDEX_SUFFIX)),
-      baseOffset,
-    );
-    this.times = new TimeIndex(
-      new PooledFile(pool, place, offsetName(baseOffset, TIME_INDEX_SUFFIX)),
-      baseOffset,
-    );
+    const file = (kind: string) => new PooledFile(pool, place, offsetName(baseOffset, kind) + suffix);
+    this.log = file(LOG_SUFFIX);
+    this.offsets = new OffsetIndex(file(OFFSET_INDEX_SUFFIX), baseOffset);
+    this.times = new TimeIndex(file(TIME_INDEX_SUFFIX), baseOffset);
     this.offsetOfMaxTimestamp = baseOffset;
   }
 
@@ -255,13 +252,18 @@ export class Segment {
   /** Ms that the segment has been filling, as Kafka counts: by record timestamps where there are any. */
   filledForMs(batchMaxTimestamp: number, now: number): number {
     if (this.size === 0) return 0;
+    const first = this.firstBatchTimestamp();
+    return first >= 0 ? batchMaxTimestamp - first : now - this.createdMs;
+  }
+
+  /** The largest timestamp of the first batch, which there must be; -1 for none. Throws `IoError`. */
+  firstBatchTimestamp(): number {
     if (this.firstTimestamp === null) {
       const peek = new Uint8Array(PEEK_BYTES);
       this.log.get().readAt(peek, 0);
       this.firstTimestamp = maxTimestampAt(peek, 0);
     }
-    const first = this.firstTimestamp;
-    return first >= 0 ? batchMaxTimestamp - first : now - this.createdMs;
+    return this.firstTimestamp;
   }
 
   /** A position at or before the batch that holds `offset`, the nearest that the index knows. */

@@ -1,0 +1,38 @@
+/** Which segments become one: neighbours that fit into a segment together, as Kafka groups them. Pure. */
+
+import type { CleaningJob } from "./job.ts";
+
+/** Offsets in an index are 31 bits. */
+const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
+/** Files are renamed on the event loop: so many at once take it a few milliseconds. */
+const MAX_SEGMENTS = 32;
+
+export interface Groupable {
+  readonly baseOffset: number;
+  /** After all that is in it. */
+  readonly endOffset: number;
+  readonly size: number;
+  /** Of its larger index. */
+  readonly indexBytes: number;
+}
+
+/** The segments in groups, none of which is empty, in the same order. */
+export function groupSegments<S extends Groupable>(
+  segments: readonly S[],
+  { segmentBytes, segmentIndexBytes }: Pick<CleaningJob, "segmentBytes" | "segmentIndexBytes">,
+): S[][] {
+  const groups: S[][] = [];
+  let size = 0;
+  let indexBytes = 0;
+  for (const segment of segments) {
+    const group = groups.at(-1);
+    const fits = group !== undefined && group.length < MAX_SEGMENTS && size + segment.size <= segmentBytes &&
+      indexBytes + segment.indexBytes <= segmentIndexBytes &&
+      segment.endOffset - 1 - group[0].baseOffset <= MAX_RELATIVE_OFFSET;
+    if (fits) group.push(segment);
+    else groups.push([segment]);
+    size = segment.size + (fits ? size : 0);
+    indexBytes = segment.indexBytes + (fits ? indexBytes : 0);
+  }
+  return groups;
+}

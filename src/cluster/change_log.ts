@@ -1,9 +1,12 @@
 /** What an operator reads of changes to the metadata: a line each, but one for all where there are many. */
+import { type ClientQuotas, ENTITY_TYPES } from "./client_quotas.ts";
 import type { TopicImage } from "./image.ts";
 import type { ClusterChange, ConfigsChange } from "./image_changes.ts";
 
 /** Beyond so many topics in one change only their number is told. */
 const NAMED_TOPICS = 5;
+/** The same for entities with quotas. */
+const NAMED_ENTITIES = 5;
 
 /** The lines for a change: `info` as they are, `warnings` for what a user may not expect. */
 export function describeChange(change: ClusterChange): { info: string[]; warnings: string[] } {
@@ -17,6 +20,8 @@ export function describeChange(change: ClusterChange): { info: string[]; warning
     ),
     ...toldConfigs(change.brokerConfigs, (id) => id === "" ? "all brokers" : `broker ${id}`),
     ...toldConfigs(change.groupConfigs, (name) => `group ${name}`),
+    ...toldConfigs(change.clientMetricsConfigs, (name) => `client metrics subscription ${name}`),
+    ...toldQuotas(change.clientQuotas),
   ];
   const compacted = [
     ...change.created,
@@ -50,6 +55,16 @@ function settings({ configs }: TopicImage): string {
 function toldConfigs(changes: readonly ConfigsChange[], whose: (name: string) => string): string[] {
   return changes.filter(({ settings }) => settings.length > 0)
     .map(({ name, settings }) => `Changed settings of ${whose(name)}: ${settings.join(", ")}`);
+}
+
+function toldQuotas(changes: readonly ClientQuotas[]): string[] {
+  if (changes.length > NAMED_ENTITIES) return [`Changed quotas of ${changes.length} clients`];
+  return changes.map(({ entity, quotas }) => {
+    const named = ENTITY_TYPES.filter((type) => entity[type] !== undefined)
+      .map((type) => entity[type] === null ? `the default ${type}` : `${type} ${entity[type]}`);
+    const limits = [...quotas].map(([quota, limit]) => `${quota}=${limit}`).join(", ");
+    return `Quotas of ${named.join(" and ")}: ${limits || "none"}`;
+  });
 }
 
 function isCompacted({ configs }: TopicImage): boolean {

@@ -15,6 +15,7 @@ import type { BrokerConfig } from "../config/broker_config.ts";
 import { validateTopicSettings } from "../config/resource_settings.ts";
 import { type AdoptableTopic, adoptedTopic } from "./adopt.ts";
 import { type AlterableResource, type AlterConfigsResult, planAlterConfigs } from "./alter_configs.ts";
+import { type AlterQuotasResult, planAlterQuotas, type QuotaAlteration } from "./client_quotas.ts";
 import { type CreatePartitionsResult, type GrowingTopic, planCreatePartitions } from "./create_partitions.ts";
 import {
   accepted,
@@ -31,6 +32,7 @@ import { internalTopicRequest, isInternalTopic } from "./internal_topics.ts";
 import { type Random, systemRandom } from "./placement.ts";
 import {
   BROKER_CONFIG_PREFIX,
+  CLIENT_METRICS_CONFIG_PREFIX,
   CLUSTER_KEY,
   clusterRow,
   configRow,
@@ -39,6 +41,8 @@ import {
   deletionRow,
   GROUP_CONFIG_PREFIX,
   parseClusterRow,
+  QUOTA_PREFIX,
+  quotaRow,
   TOPIC_PREFIX,
   topicRow,
 } from "./rows.ts";
@@ -262,7 +266,23 @@ export class Cluster {
       };
       set(BROKER_CONFIG_PREFIX, plan.brokerConfigs);
       set(GROUP_CONFIG_PREFIX, plan.groupConfigs);
+      set(CLIENT_METRICS_CONFIG_PREFIX, plan.clientMetricsConfigs);
       return { results: plan.results, rows: options.validateOnly ? new Map() : rows };
+    }, failed);
+  }
+
+  /** One result for each entity. When it resolves, the quotas hold. */
+  alterClientQuotas(
+    alterations: readonly QuotaAlteration[],
+    validateOnly: boolean,
+  ): Promise<readonly AlterQuotasResult[]> {
+    return this.#update(() => {
+      const { results, changed } = planAlterQuotas(this.#image.clientQuotas, alterations);
+      const rows = new Map<string, string | null>();
+      for (const [entity, quotas] of validateOnly ? [] : changed) {
+        rows.set(QUOTA_PREFIX + entity, quotas.size > 0 ? quotaRow(quotas) : null);
+      }
+      return { results, rows };
     }, failed);
   }
 

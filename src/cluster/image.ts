@@ -3,6 +3,7 @@
  * change, so holding on to one is safe, and comparing two by identity tells whether something changed. The image itself
  * moves on: look again after every `await`.
  */
+import type { ClientQuotas } from "./client_quotas.ts";
 import { collisionKey, isInternalTopic } from "./topic_names.ts";
 
 /** Kafka's "no leader". */
@@ -58,6 +59,10 @@ export interface MetadataImage {
   /** Settings that clients changed at a broker, by its id as text; "" holds for all brokers. */
   readonly brokerConfigs: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly groupConfigs: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** By the subscription's name; `ClientMetricsSettings` says what they mean. */
+  readonly clientMetricsConfigs: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** By the entity's key. */
+  readonly clientQuotas: ReadonlyMap<string, ClientQuotas>;
   /** Undefined when there is no such topic or it has fewer partitions. */
   partition(topic: string, partition: number): PartitionImage | undefined;
   /** Names of other topics that differ from `name` in "." and "_" only. */
@@ -71,6 +76,8 @@ export class MutableImage implements MetadataImage {
   readonly topicsById = new Map<string, TopicImage>();
   readonly brokerConfigs = new Map<string, ReadonlyMap<string, string>>();
   readonly groupConfigs = new Map<string, ReadonlyMap<string, string>>();
+  readonly clientMetricsConfigs = new Map<string, ReadonlyMap<string, string>>();
+  readonly clientQuotas = new Map<string, ClientQuotas>();
   readonly #namesByCollisionKey = new Map<string, string[]>();
   version = 0;
   partitionCount = 0;

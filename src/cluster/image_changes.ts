@@ -1,10 +1,14 @@
 /** How a commit changes the image, and what others are told about it. */
+import { type ClientQuotas, entityKey } from "./client_quotas.ts";
 import type { MutableImage, TopicImage } from "./image.ts";
 import {
   BROKER_CONFIG_PREFIX,
+  CLIENT_METRICS_CONFIG_PREFIX,
   GROUP_CONFIG_PREFIX,
   parseConfigRow,
+  parseQuotaRow,
   parseTopicRow,
+  QUOTA_PREFIX,
   TOPIC_PREFIX,
 } from "./rows.ts";
 import type { ChangeBatch } from "./store.ts";
@@ -20,6 +24,9 @@ export interface ClusterChange {
   /** By the brokers' ids, as text; "" stands for all brokers. */
   readonly brokerConfigs: readonly ConfigsChange[];
   readonly groupConfigs: readonly ConfigsChange[];
+  readonly clientMetricsConfigs: readonly ConfigsChange[];
+  /** Entities as they are now; without quotas when the last one was removed. */
+  readonly clientQuotas: readonly ClientQuotas[];
 }
 
 /** Which settings of a resource changed, without their values: they may be secrets. */
@@ -35,6 +42,8 @@ export function applyBatch(image: MutableImage, batch: ChangeBatch): ClusterChan
   const changed: { before: TopicImage; after: TopicImage }[] = [];
   const brokerConfigs: ConfigsChange[] = [];
   const groupConfigs: ConfigsChange[] = [];
+  const clientMetricsConfigs: ConfigsChange[] = [];
+  const clientQuotas: ClientQuotas[] = [];
 
   const applyRow = (key: string, value: string | null) => {
     if (key.startsWith(TOPIC_PREFIX)) {
@@ -52,15 +61,35 @@ export function applyBatch(image: MutableImage, batch: ChangeBatch): ClusterChan
       brokerConfigs.push(setConfigs(image.brokerConfigs, BROKER_CONFIG_PREFIX, key, value));
     } else if (key.startsWith(GROUP_CONFIG_PREFIX)) {
       groupConfigs.push(setConfigs(image.groupConfigs, GROUP_CONFIG_PREFIX, key, value));
+    } else if (key.startsWith(CLIENT_METRICS_CONFIG_PREFIX)) {
+      clientMetricsConfigs.push(
+        setConfigs(image.clientMetricsConfigs, CLIENT_METRICS_CONFIG_PREFIX, key, value),
+      );
+    } else if (key.startsWith(QUOTA_PREFIX)) {
+      const after = parseQuotaRow(key, value ?? "{}");
+      if (value === null) image.clientQuotas.delete(entityKey(after.entity));
+      else image.clientQuotas.set(entityKey(after.entity), after);
+      clientQuotas.push(after);
     }
   };
   for (const key of batch.delete) applyRow(key, null);
   for (const { key, value } of batch.put) applyRow(key, value);
 
-  const size = deleted.length + created.length + changed.length + brokerConfigs.length + groupConfigs.length;
+  const size = deleted.length + created.length + changed.length + brokerConfigs.length + groupConfigs.length +
+    clientMetricsConfigs.length +
+    clientQuotas.length;
   if (size === 0) return null;
   image.version++;
-  return { version: image.version, deleted, created, changed, brokerConfigs, groupConfigs };
+  return {
+    version: image.version,
+    deleted,
+    created,
+    changed,
+    brokerConfigs,
+    groupConfigs,
+    clientMetricsConfigs,
+    clientQuotas,
+  };
 }
 
 /** Has the resource's settings be what `value` says, and gives what that changed. */

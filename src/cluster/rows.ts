@@ -8,9 +8,12 @@
  *     deletion/<id>      {"topic":"…"}     a topic that was deleted, until its directories are out of the way
  *     config/broker/<id> {"log.cleaner.threads":"2"}     no id: for all brokers
  *     config/group/<id>  {"consumer.session.timeout.ms":"50000"}
+ *     config/client-metrics/<name> {"interval.ms":"1000","metrics":"*"}
+ *     quota/<entity>     {"producer_byte_rate":1048576}     entity: {"user":"ada","client-id":null}, null for the default
  *     producer-ids       {"next":3000}
  */
 import { isUuidText } from "../codec/uuid.ts";
+import { type ClientQuotas, parseEntityKey } from "./client_quotas.ts";
 import type { PartitionImage, TopicImage } from "./image.ts";
 import { isInternalTopic } from "./topic_names.ts";
 
@@ -20,6 +23,8 @@ export const TOPIC_PREFIX = "topic/";
 export const DELETION_PREFIX = "deletion/";
 export const BROKER_CONFIG_PREFIX = "config/broker/";
 export const GROUP_CONFIG_PREFIX = "config/group/";
+export const CLIENT_METRICS_CONFIG_PREFIX = "config/client-metrics/";
+export const QUOTA_PREFIX = "quota/";
 
 /** A stored value that no release of Trackway writes. The text names the key. */
 export class CorruptRow extends Error {
@@ -95,6 +100,19 @@ export function configRow(configs: ReadonlyMap<string, string>): string {
 
 export function parseConfigRow(key: string, value: string): ReadonlyMap<string, string> {
   return parseStrings(key, parseObject(key, value));
+}
+
+export function quotaRow(quotas: ReadonlyMap<string, number>): string {
+  return JSON.stringify(Object.fromEntries(quotas));
+}
+
+export function parseQuotaRow(key: string, value: string): ClientQuotas {
+  const entity = parseEntityKey(key.slice(QUOTA_PREFIX.length));
+  if (entity === null) throw corrupt(key, "it names no entity");
+  const quotas = Object.entries(parseObject(key, value));
+  const odd = quotas.find(([, limit]) => typeof limit !== "number");
+  if (odd !== undefined) throw corrupt(key, `${odd[0]} is no number`);
+  return { entity, quotas: new Map(quotas as [string, number][]) };
 }
 
 function parsePartition(key: string, partition: number, row: unknown): PartitionImage {

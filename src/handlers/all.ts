@@ -1,4 +1,5 @@
 /** The handlers that this broker serves, each with its declaration. A new API gets a line here. */
+import { alterClientQuotas } from "../codec/messages/alter_client_quotas.ts";
 import { alterConfigs } from "../codec/messages/alter_configs.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
 import { createPartitions } from "../codec/messages/create_partitions.ts";
@@ -6,6 +7,7 @@ import { createTopics } from "../codec/messages/create_topics.ts";
 import { deleteGroups } from "../codec/messages/delete_groups.ts";
 import { deleteRecords } from "../codec/messages/delete_records.ts";
 import { deleteTopics } from "../codec/messages/delete_topics.ts";
+import { describeClientQuotas } from "../codec/messages/describe_client_quotas.ts";
 import { describeCluster } from "../codec/messages/describe_cluster.ts";
 import { describeConfigs } from "../codec/messages/describe_configs.ts";
 import { describeGroups } from "../codec/messages/describe_groups.ts";
@@ -26,6 +28,7 @@ import { offsetFetch } from "../codec/messages/offset_fetch.ts";
 import { offsetForLeaderEpoch } from "../codec/messages/offset_for_leader_epoch.ts";
 import { produce } from "../codec/messages/produce.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
+import { alterClientQuotasHandler } from "./alter_client_quotas.ts";
 import { alterConfigsHandler } from "./alter_configs.ts";
 import { apiVersionsHandler } from "./api_versions.ts";
 import { createPartitionsHandler } from "./create_partitions.ts";
@@ -33,6 +36,7 @@ import { createTopicsHandler } from "./create_topics.ts";
 import { deleteGroupsHandler } from "./delete_groups.ts";
 import { deleteRecordsHandler } from "./delete_records.ts";
 import { deleteTopicsHandler } from "./delete_topics.ts";
+import { describeClientQuotasHandler } from "./describe_client_quotas.ts";
 import { describeClusterHandler } from "./describe_cluster.ts";
 import { describeConfigsHandler } from "./describe_configs.ts";
 import { describeGroupsHandler } from "./describe_groups.ts";
@@ -82,6 +86,8 @@ export const registry: Registry = new Registry([
   serve(deleteGroups, deleteGroupsHandler),
   serve(incrementalAlterConfigs, incrementalAlterConfigsHandler),
   serve(offsetDelete, offsetDeleteHandler),
+  serve(describeClientQuotas, describeClientQuotasHandler),
+  serve(alterClientQuotas, alterClientQuotasHandler),
   serve(describeCluster, describeClusterHandler),
   serve(describeTopicPartitions, describeTopicPartitionsHandler),
 ]);

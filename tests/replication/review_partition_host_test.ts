@@ -37,7 +37,15 @@ async function hosting(clock?: Clock, config = new BrokerConfig()) {
     clock: clock ?? standing,
     report: (problem) => reports.push(problem),
   });
-  const nothing = { version: 1, deleted: [], created: [], changed: [], brokerConfigs: [], groupConfigs: [] };
+  const nothing = {
+    version: 1,
+    deleted: [],
+    created: [],
+    changed: [],
+    brokerConfigs: [],
+    groupConfigs: [],
+    clientQuotas: [],
+  };
   return {
     files,
     logs,

@@ -20,6 +20,13 @@ import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
 import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
 import {
+import {
+  type Cleanable,
+  cleanable,
+  producersLast,
+  type Replacement,
+  replaceSegments,
+} from "./log_compaction.ts";
   close,
   flush,
   flushNow,
@@ -45,9 +52,11 @@ import { append, appendAsFollower, assignLeaderEpoch } from "./log_writing.ts";
 import type { ProducerEntry } from "./producer_state.ts";
 import type { ReadLimits } from "./read.ts";
 import type { Recovered } from "./recovered.ts";
+import type { ProducersLast } from "./cleaner/job.ts";
 import type { TimestampedOffset } from "./time_lookup.ts";
 
 export type { AppendOptions, AppendResult, RecordError } from "./append.ts";
+import type { Segment } from "./segment.ts";
 export type { ReadResult } from "./log_queries.ts";
 export type { LogOptions } from "./log_state.ts";
 export type { ReadLimits } from "./read.ts";
@@ -241,6 +250,29 @@ export class Log {
   /** Forgets idempotent producers that were silent for `producer.id.expiration.ms` at the monotonic clock's `now`. */
   expireProducers(now: number): void {
     const { unopened, producers, config } = this.state;
+  /** What compaction may clean, if that is due: see `log_compaction.ts`. */
+  cleanable(cleanedUpTo: number | undefined, now: number): Cleanable | null {
+    return cleanable(this.state, cleanedUpTo, now);
+  }
+
+  /** The last batch of each idempotent producer, which compaction keeps. */
+  producersLast(): ProducersLast[] {
+    return producersLast(this.state);
+  }
+
+  /** Puts a cleaned segment in the place of some; false when the log has changed meanwhile, or the disk fails. */
+  replaceSegments(replaced: readonly Segment[], by: Replacement): boolean {
+    return replaceSegments(this.state, replaced, by);
+  }
+
+  /** Retention waits while this is set. */
+  get isBeingCleaned(): boolean {
+    return this.state.isBeingCleaned;
+  }
+  set isBeingCleaned(isCleaned: boolean) {
+    this.state.isBeingCleaned = isCleaned;
+  }
+
     if (unopened === null) producers.expire(now, config.producerIdExpirationMs);
   }
 

@@ -65,7 +65,7 @@ function moveStart(log: LogState, offset: number): void {
 
 /** Removes the segments that are over, as far as they lie below `highWatermark`. Gives their number. */
 export function applyRetention(log: LogState, now: number, highWatermark: number): number {
-  if (!isReady(log)) return 0;
+  if (log.isBeingCleaned || !isReady(log)) return 0;
   let removed = 0;
   log.attempt("remove old segments of", () => {
     const { segments, config, startOffset, endOffset } = log;

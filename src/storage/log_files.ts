@@ -88,11 +88,16 @@ function clearLeftOvers(files: Files, pool: HandlePool, place: Place, names: str
     left.delete(name);
   };
   const firstCleaned = Math.min(...names.filter((name) => name.endsWith(CLEANED_SUFFIX)).map(leadingOffset));
-  for (const name of names) {
-    const incomplete = name.endsWith(SWAP_SUFFIX) && leadingOffset(name) >= firstCleaned;
-    if (incomplete || (isLeftOver(name) && !name.endsWith(SWAP_SUFFIX))) remove(name);
+  // What tells that they are incomplete goes after them.
+  for (const name of names.filter((name) => name.endsWith(SWAP_SUFFIX))) {
+    if (leadingOffset(name) >= firstCleaned) remove(name);
   }
-  const swapped = [...left].filter((name) => name.endsWith(SWAP_SUFFIX));
+  for (const name of names.filter((name) => isLeftOver(name) && !name.endsWith(SWAP_SUFFIX))) remove(name);
+  // The log first: an index that is left alone afterwards belongs to it.
+  const swapped = [...left].filter((name) => name.endsWith(SWAP_SUFFIX))
+    .sort((a, b) =>
+      Number(b.endsWith(LOG_SUFFIX + SWAP_SUFFIX)) - Number(a.endsWith(LOG_SUFFIX + SWAP_SUFFIX))
+    );
   for (const name of swapped.filter((name) => offsetOfName(name, LOG_SUFFIX + SWAP_SUFFIX) !== null)) {
     const from = leadingOffset(name);
     const to = endOfLog(files, pool, place, name, from);

@@ -187,7 +187,7 @@ function reportLosses(i: OpeningInput, { cuts, gaps }: Recovery): void {
     );
   }
   // A compactor leaves gaps; without one, a segment's end did not reach the disk and a later segment did.
-  for (const [from, to] of i.config.cleanupPolicy.compact ? [] : gaps) {
+  for (const [from, to] of i.dense ? gaps : []) {
     i.onWarning(
       `${i.name}: the records from offset ${from} to ${to - 1} are missing: they never reached the disk`,
     );

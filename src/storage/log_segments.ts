@@ -8,7 +8,16 @@ import { type Files, IoError } from "./files.ts";
 import type { HandlePool, Place } from "./handles.ts";
 import { endsFit } from "./index_lookup.ts";
 import { loadLogFiles } from "./log_files.ts";
-import { DELETED_SUFFIX, LOG_SUFFIX, offsetName, STRAY_SUFFIX, SYNC_FAILED_FILE } from "./names.ts";
+import {
+  CLEANED_SUFFIX,
+  DELETED_SUFFIX,
+  LOG_SUFFIX,
+  offsetName,
+  STRAY_SUFFIX,
+  SWAP_SUFFIX,
+  SYNC_FAILED_FILE,
+  TRANSACTION_INDEX_SUFFIX,
+} from "./names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "./segment.ts";
 import { Snapshots } from "./snapshots.ts";
 import type { Trash } from "./trash.ts";
@@ -143,10 +152,45 @@ export class LogSegments {
 
   /** Takes the oldest segment away; its files are renamed, and go for good `delayMs` later. */
   discardFirst(delayMs: number): void {
-    const first = this.list[0];
-    first.close();
+    this.rename(this.list[0], delayMs);
+    this.list.shift();
+    this.directoryUnsynced = true;
+  }
+
+  /**
+   * Puts the segment whose complete files are named `.cleaned` in the place of `count` segments from index `first` on, the
+   * first of which has its base. Each step leaves a directory that {@link load} makes the old ones or the new one of: after
+   * a failure that has to be called.
+   */
+  exchange(
+    first: number,
+    count: number,
+    by: { size: number; modifiedMs: number; hasTransactions: boolean },
+    delayMs: number,
+  ): void {
+    const replaced = this.list.slice(first, first + count);
+    const { baseOffset } = replaced[0];
+    const names = SEGMENT_SUFFIXES.filter((suffix) =>
+      suffix !== TRANSACTION_INDEX_SUFFIX || by.hasTransactions
+    )
+      .map((suffix) => this.pathOf(offsetName(baseOffset, suffix)));
+    // The log last: from then on the new one counts.
+    for (const name of [...names].reverse()) this.files.rename(name + CLEANED_SUFFIX, name + SWAP_SUFFIX);
+    // From the oldest on: what a later one took out of an earlier one must not come back without it.
+    for (const segment of replaced) this.rename(segment, delayMs);
+    for (const name of names) this.files.rename(name + SWAP_SUFFIX, name);
+    const segment = new Segment(this.pool, this.place, baseOffset, by.size, by.modifiedMs);
+    segment.syncedSize = by.size;
+    this.list = [...this.list.slice(0, first), segment, ...this.list.slice(first + count)];
+    this.directoryUnsynced = true;
+    this.snapshots.removeAt(replaced.slice(1).map(({ baseOffset }) => baseOffset));
+  }
+
+  /** Closes a segment and renames its files, which go for good `delayMs` later. */
+  private rename(segment: Segment, delayMs: number): void {
+    segment.close();
     for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
-      const path = this.pathOf(offsetName(first.baseOffset, suffix));
+      const path = this.pathOf(offsetName(segment.baseOffset, suffix));
       try {
         this.files.rename(path, path + DELETED_SUFFIX);
       } catch (error) {
@@ -155,8 +199,6 @@ export class LogSegments {
       }
       this.trash.add(path + DELETED_SUFFIX, delayMs);
     }
-    this.list.shift();
-    this.directoryUnsynced = true;
   }
 
   /**

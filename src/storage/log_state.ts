@@ -102,7 +102,10 @@ export class LogState {
   readonly onTakenBack: () => void;
   /** The checkpoints say more of the log than there turned out to be. */
   checkpointsBehind = false;
-  private readonly wasCompacted: boolean;
+  /** A compactor has been at it: offsets may be missing, whatever the settings say now. */
+  wasCompacted: boolean;
+  /** Is being cleaned: retention leaves it alone, since compaction replaces segments that it has to find again. */
+  isBeingCleaned = false;
   /** Null once everything is open. */
   unopened: Unopened | null;
   /** What the log reached when it was last used, as far as the checkpoints know. */

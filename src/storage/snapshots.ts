@@ -82,6 +82,11 @@ export class Snapshots {
     for (const at of [...this.offsets]) if (at < offset) this.remove(at);
   }
 
+  /** Removes those of segments that are there no more, but for the latest. */
+  removeAt(bases: readonly number[]): void {
+    for (const at of bases) if (at !== this.latest && this.offsets.includes(at)) this.remove(at);
+  }
+
   private remove(offset: number): void {
     this.files.remove(this.path(offset));
     this.offsets = this.offsets.filter((at) => at !== offset);

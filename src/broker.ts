@@ -25,6 +25,7 @@ import type { Services } from "./handlers/context.ts";
 import { collectGarbage, IdleMemory, trimHeap } from "./observe/idle_memory.ts";
 import { type Logger, WarningLimiter } from "./observe/logging.ts";
 import { Metrics } from "./observe/metrics.ts";
+import { followQuotas } from "./quotas/follow.ts";
 import { FetchSessions } from "./replication/fetch_sessions.ts";
 import { HeldRequests } from "./replication/held_requests.ts";
 import { InternalLog } from "./replication/internal_log.ts";
@@ -176,6 +177,7 @@ async function start(
     if (partition !== undefined && partition.highWatermark > 0) groups.open(partition.index);
   }
 
+  const quotas = followQuotas(config, cluster, clock);
   const held = new HeldRequests();
   const services: Services = {
     config,
@@ -187,6 +189,7 @@ async function start(
     producerIds,
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
     held,
+    quotas,
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
   };

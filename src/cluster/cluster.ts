@@ -29,6 +29,7 @@ import { type DeletableTopic, type DeleteTopicResult, planDeleteTopics } from ".
 import { type BrokerImage, type MetadataImage, MutableImage, type TopicImage } from "./image.ts";
 import { applyBatch, type ClusterChange } from "./image_changes.ts";
 import { internalTopicRequest, isInternalTopic } from "./internal_topics.ts";
+import type { PartitionAllowance } from "./partition_allowance.ts";
 import { type Random, systemRandom } from "./placement.ts";
 import {
   BROKER_CONFIG_PREFIX,
@@ -179,9 +180,10 @@ export class Cluster {
   createTopics(
     topics: readonly CreatableTopic[],
     validateOnly = false,
+    allowance?: PartitionAllowance,
   ): Promise<readonly CreateTopicResult[]> {
     return this.#update(() => {
-      const { results, created } = planCreateTopics(this.#image, topics, this.#createContext());
+      const { results, created } = planCreateTopics(this.#image, topics, this.#createContext(), allowance);
       return { results, rows: validateOnly ? new Map() : topicRows(created) };
     }, failedCreation);
   }
@@ -205,10 +207,13 @@ export class Cluster {
   }
 
   /** See {@link planDeleteTopics}; with a new commit to wait for. */
-  deleteTopics(topics: readonly DeletableTopic[]): Promise<readonly DeleteTopicResult[]> {
+  deleteTopics(
+    topics: readonly DeletableTopic[],
+    allowance?: PartitionAllowance,
+  ): Promise<readonly DeleteTopicResult[]> {
     return this.#update(() => {
       const enabled = this.#options.config.get("delete.topic.enable");
-      const { results, deleted } = planDeleteTopics(this.#image, topics, enabled);
+      const { results, deleted } = planDeleteTopics(this.#image, topics, enabled, allowance);
       const rows = new Map<string, string | null>();
       for (const { name, topicId } of deleted) {
         rows.set(TOPIC_PREFIX + name, null).set(DELETION_PREFIX + topicId, deletionRow(name));
@@ -243,9 +248,10 @@ export class Cluster {
   createPartitions(
     topics: readonly GrowingTopic[],
     validateOnly = false,
+    allowance?: PartitionAllowance,
   ): Promise<readonly CreatePartitionsResult[]> {
     return this.#update(() => {
-      const { results, changed } = planCreatePartitions(this.#image, topics, this.#random);
+      const { results, changed } = planCreatePartitions(this.#image, topics, this.#random, allowance);
       return { results, rows: validateOnly ? new Map() : topicRows(changed) };
     }, failed);
   }

@@ -6,6 +6,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import { assignmentProblem } from "./assignment.ts";
 import { MAX_NEW_PARTITIONS_PER_REQUEST, replicationProblem } from "./create_topics.ts";
 import { type MetadataImage, newPartition, type TopicImage } from "./image.ts";
+import { OVER_QUOTA, type PartitionAllowance } from "./partition_allowance.ts";
 import { placeReplicas, type Random } from "./placement.ts";
 
 /** A topic as a CreatePartitions request has it. */
@@ -31,11 +32,15 @@ export interface CreatePartitionsPlan {
   readonly changed: readonly TopicImage[];
 }
 
-/** Decides on a whole CreatePartitions request. A name that comes twice is refused once. */
+/**
+ * Decides on a whole CreatePartitions request. A name that comes twice is refused once. What is asked for is taken off
+ * `allowance`, without which there is no bound, before it is known where the partitions shall be.
+ */
 export function planCreatePartitions(
   image: MetadataImage,
   topics: readonly GrowingTopic[],
   random: Random,
+  allowance?: PartitionAllowance,
 ): CreatePartitionsPlan {
   const byName = Map.groupBy(topics, (topic) => topic.name);
   const tooMany = addedPartitions(image, byName) > MAX_NEW_PARTITIONS_PER_REQUEST;
@@ -48,7 +53,7 @@ export function planCreatePartitions(
     } else if (duplicates.length > 0) {
       results.push(refuse(name, ErrorCode.INVALID_REQUEST, "The request names this topic more than once"));
     } else {
-      const outcome = decide(image, topic, random);
+      const outcome = decide(image, topic, random, allowance);
       if ("errorCode" in outcome) results.push(outcome);
       else {
         results.push({ name, errorCode: ErrorCode.NONE, errorMessage: null });
@@ -80,6 +85,7 @@ function decide(
   image: MetadataImage,
   request: GrowingTopic,
   random: Random,
+  allowance: PartitionAllowance | undefined,
 ): TopicImage | CreatePartitionsResult {
   const { name, count, assignments } = request;
   const topic = image.topics.get(name);
@@ -92,14 +98,15 @@ function decide(
   }
   const added = count - existing;
   const replicationFactor = topic.partitions[0].replicas.length;
+  if (assignments !== null && assignments.length !== added) {
+    const text = `${added} partitions would be added, but the replicas of ${assignments.length} are assigned`;
+    return refuse(name, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text);
+  }
+  if (allowance?.take(added) === false) return { name, ...OVER_QUOTA };
   if (assignments === null) {
     const problem = replicationProblem(replicationFactor, image.brokers.size);
     if (problem !== null) return refuse(name, ErrorCode.INVALID_REPLICATION_FACTOR, problem);
     return grown(topic, placeReplicas([...image.brokers.keys()], added, replicationFactor, random));
-  }
-  if (assignments.length !== added) {
-    const text = `${added} partitions would be added, but the replicas of ${assignments.length} are assigned`;
-    return refuse(name, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text);
   }
   for (const { brokerIds } of assignments) {
     const problem = assignmentProblem(brokerIds, replicationFactor, image.brokers);

@@ -6,6 +6,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
 import { assignmentProblem } from "./assignment.ts";
 import { type MetadataImage, newTopic, type TopicImage } from "./image.ts";
+import { OVER_QUOTA, type PartitionAllowance } from "./partition_allowance.ts";
 import { placeReplicas, type Random } from "./placement.ts";
 import { CLUSTER_METADATA_TOPIC, topicNameProblem } from "./topic_names.ts";
 
@@ -54,14 +55,18 @@ export const MAX_NEW_PARTITIONS_PER_REQUEST = 10_000;
 /** Why a topic is refused. */
 interface Refusal {
   readonly errorCode: number;
-  readonly errorMessage: string;
+  readonly errorMessage: string | null;
 }
 
-/** Decides on a whole CreateTopics request. A name that comes twice is refused once. */
+/**
+ * Decides on a whole CreateTopics request. A name that comes twice is refused once. Topics that are right are taken off
+ * `allowance`, without which there is no bound.
+ */
 export function planCreateTopics(
   image: MetadataImage,
   topics: readonly CreatableTopic[],
   context: CreateTopicsContext,
+  allowance?: PartitionAllowance,
 ): CreateTopicsPlan {
   const byName = Map.groupBy(topics, (topic) => topic.name);
   const tooMany = requestedPartitions(byName, context) > MAX_NEW_PARTITIONS_PER_REQUEST;
@@ -76,7 +81,12 @@ export function planCreateTopics(
       );
     } else if (duplicates.length > 0) {
       outcome = refuse(ErrorCode.INVALID_REQUEST, "The request names this topic more than once");
-    } else outcome = decide(image, topic, context);
+    } else {
+      outcome = decide(image, topic, context);
+      if ("partitions" in outcome && allowance?.take(outcome.partitions.length) === false) {
+        outcome = OVER_QUOTA;
+      }
+    }
     if ("errorCode" in outcome) results.push(refused(name, outcome));
     else {
       created.push(outcome);

@@ -5,6 +5,7 @@
 import { ErrorCode } from "../codec/errors.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
 import type { MetadataImage, TopicImage } from "./image.ts";
+import { OVER_QUOTA, type PartitionAllowance } from "./partition_allowance.ts";
 
 /** A topic as a DeleteTopics request has it: by its name, or by its id with a null name. */
 export interface DeletableTopic {
@@ -28,11 +29,13 @@ export interface DeleteTopicsPlan {
 /**
  * Decides on a whole DeleteTopics request. A topic that comes twice is refused once. With `deletionEnabled` false all
  * are refused with TOPIC_DELETION_DISABLED; versions of the API below 3 do not know that code and take INVALID_REQUEST.
+ * Partitions that go are taken off `allowance`, without which there is no bound.
  */
 export function planDeleteTopics(
   image: MetadataImage,
   topics: readonly DeletableTopic[],
   deletionEnabled: boolean,
+  allowance?: PartitionAllowance,
 ): DeleteTopicsPlan {
   if (!deletionEnabled) {
     return {
@@ -58,7 +61,9 @@ export function planDeleteTopics(
     } else {
       const found = topic.name === null ? image.topicsById.get(topic.topicId) : image.topics.get(topic.name);
       if (found === undefined) results.push(notFound(topic));
-      else {
+      else if (allowance?.take(found.partitions.length) === false) {
+        results.push({ name: found.name, topicId: found.topicId, ...OVER_QUOTA });
+      } else {
         results.push({
           name: found.name,
           topicId: found.topicId,

@@ -9,10 +9,12 @@ import type { ProducerIds } from "../cluster/producer_ids.ts";
 import type { Api, RequestOf, ResponseOf } from "../codec/schema.ts";
 import type { BrokerConfig } from "../config/broker_config.ts";
 import type { GroupService } from "../coordinators/groups/service.ts";
+import type { Quotas } from "../quotas/quotas.ts";
 import type { FetchSessions } from "../replication/fetch_sessions.ts";
 import type { HeldRequests } from "../replication/held_requests.ts";
 import type { LogManager } from "../storage/log_manager.ts";
 import type { Replicas } from "../replication/replicas.ts";
+import type { Principal } from "../security/principal.ts";
 
 /** The broker as handlers see it. */
 export interface Services {
@@ -25,10 +27,17 @@ export interface Services {
   readonly producerIds: ProducerIds;
   readonly fetchSessions: FetchSessions;
   readonly held: HeldRequests;
+  readonly quotas: Quotas;
   /** How many bytes of answers there is memory for, in view of those that clients have not taken yet. */
   answerRoomBytes(): number;
   /** Makes `__consumer_offsets` where it does not exist yet; gives the error code for clients when it cannot. */
   ensureOffsetsTopic(): Promise<number>;
+}
+
+/** What a client calls itself (KIP-511). */
+export interface ClientSoftware {
+  readonly name: string;
+  readonly version: string;
 }
 
 /** One request's surroundings. */
@@ -37,10 +46,15 @@ export interface RequestContext {
   readonly version: number;
   /** As the client names itself; "" when it does not. */
   readonly clientId: string;
+  readonly principal: Principal;
+  /** What the client called itself on this connection; null when it has not. Set by ApiVersions. */
+  software: ClientSoftware | null;
   /** The client's address without its port, in Kafka's form: "/127.0.0.1". */
   readonly clientHost: string;
   /** The listener that the request came in by. */
   readonly listenerName: string;
+  /** How long the request has been worked at; once it waits, how long before that. */
+  handlerTimeMs(): number;
   /** Buffers for the answer, which are taken back when it is out. */
   readonly loans: Lender;
   /** Set by a handler that waits: called when the connection goes away, so that the wait ends at once. */

@@ -3,10 +3,17 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { createTopics } from "../codec/messages/create_topics.ts";
 import { TopicSettings } from "../config/resource_settings.ts";
 import type { Handler } from "./context.ts";
+import { mutationAllowance } from "./mutation_quota.ts";
 
-export const createTopicsHandler: Handler<typeof createTopics> = async (request, { services }) => {
-  const results = await services.cluster.createTopics(request.topics, request.validateOnly);
+/** The first version that knows THROTTLING_QUOTA_EXCEEDED (KIP-599). */
+const firstWithQuotaErrors = 6;
+
+export const createTopicsHandler: Handler<typeof createTopics> = async (request, context) => {
+  const { services } = context;
+  const allowance = mutationAllowance(context, firstWithQuotaErrors);
+  const results = await services.cluster.createTopics(request.topics, request.validateOnly, allowance);
   return {
+    throttleTimeMs: allowance?.throttleMs() ?? 0,
     topics: results.map((result) => ({
       ...result,
       configs: result.errorCode !== ErrorCode.NONE ? [] : new TopicSettings(result.configs, services.config)

@@ -14,6 +14,7 @@ import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessio
 import type { HeldRequest } from "../replication/held_requests.ts";
 import type { AppendWaiter, Partition } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { answerBytes, fetchThrottleMs, mostFetchBytes } from "./fetch_quota.ts";
 import { whyNotHosted } from "./hosted.ts";
 import { withStorageErrors } from "./storage_errors.ts";
 
@@ -117,7 +118,9 @@ function readOrHold(
   const minBytes = Math.min(request.minBytes, limits.maxBytes);
   const outcome = readAll(session.partitions, limits, context);
   const { urgent, bytesAvailable } = outcome;
-  if (urgent || bytesAvailable >= minBytes || request.maxWaitMs <= 0) return respond(session, outcome);
+  if (urgent || bytesAvailable >= minBytes || request.maxWaitMs <= 0) {
+    return respond(session, outcome, context);
+  }
   // What was read so far is read again after the wait: held until then, it would be memory that nobody counts.
   context.loans.giveAll();
   return new HeldFetch(session, request, context, minBytes, bytesAvailable).answer;
@@ -146,13 +149,15 @@ function readAhead(
   return reads && Promise.all(reads).then(() => {});
 }
 
-function limitsOf(request: FetchRequest, { services, version }: RequestContext): Limits {
+function limitsOf(request: FetchRequest, context: RequestContext): Limits {
+  const { services, version } = context;
   return {
     version,
     maxBytes: Math.min(
       request.maxBytes,
       services.config.get("fetch.max.bytes"),
       MAX_ANSWER_BYTES,
+      mostFetchBytes(context),
       Math.max(ALWAYS_BYTES, services.answerRoomBytes()),
     ),
     readCommitted: request.isolationLevel === READ_COMMITTED,
@@ -372,7 +377,7 @@ class HeldFetch implements AppendWaiter {
     this.leave();
     const { session, request, context } = this;
     this.answer.settleWith(() =>
-      respond(session, readAll(session.partitions, limitsOf(request, context), context))
+      respond(session, readAll(session.partitions, limitsOf(request, context), context), context)
     );
   }
 
@@ -389,7 +394,13 @@ class HeldFetch implements AppendWaiter {
   }
 }
 
-function respond(session: SessionFetch, { answers }: Outcome): FetchResponse {
+function respond(session: SessionFetch, { answers }: Outcome, context: RequestContext): FetchResponse {
+  const throttleTimeMs = context.services.quotas.isActive
+    ? fetchThrottleMs(context, expectedBytes(answers))
+    : 0;
+  if (throttleTimeMs > 0) {
+    return { throttleTimeMs, errorCode: ErrorCode.NONE, sessionId: session.throttled(), responses: [] };
+  }
   const topics: { topic: string; topicId: string; partitions: PartitionAnswer[] }[] = [];
   for (const { wanted, answer } of answers) {
     const include = session.include(wanted, {
@@ -408,5 +419,19 @@ function respond(session: SessionFetch, { answers }: Outcome): FetchResponse {
     }
     last.partitions.push(answer);
   }
-  return { errorCode: ErrorCode.NONE, sessionId: session.sessionId, responses: topics };
+  return { throttleTimeMs, errorCode: ErrorCode.NONE, sessionId: session.sessionId, responses: topics };
+}
+
+/** About how large the answer will be; partitions without news are taken to be left out. */
+function expectedBytes(answers: Outcome["answers"]): number {
+  let partitions = 0, recordBytes = 0;
+  const topics = new Set<string>();
+  for (const { wanted, answer } of answers) {
+    const bytes = answer.records?.length ?? 0;
+    if (bytes === 0 && answer.errorCode === ErrorCode.NONE) continue;
+    partitions++;
+    recordBytes += bytes;
+    topics.add(wanted.topic);
+  }
+  return answerBytes(topics.size, partitions, recordBytes);
 }

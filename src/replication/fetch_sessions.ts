@@ -59,6 +59,11 @@ export interface SessionFetch {
   readonly sessionId: number;
   /** Whether the answer for a partition has to be in the response; remembers what was said. */
   include(wanted: FetchedPartition, answer: FetchAnswer): boolean;
+  /**
+   * Has nothing be told, and gives the session to name all the same. One that was to be opened is not: the client
+   * takes an empty first answer for a refusal and asks for everything again (KIP-219).
+   */
+  throttled(): number;
 }
 
 /** What all sessions together may take: enough for three hundred thousand partitions. */
@@ -109,7 +114,7 @@ export class FetchSessions {
     session.lastUsedMs = now;
     // The map is ordered by use, so that the first is the one to evict.
     this.keep(session);
-    return inSession(session, false);
+    return inSession(session, false, () => session.id);
   }
 
   private open(request: SessionRequest, now: number): SessionFetch {
@@ -120,7 +125,11 @@ export class FetchSessions {
     const { usesTopicIds } = request;
     const session: Session = { id, usesTopicIds, createdMs: now, epoch: 1, lastUsedMs: now, partitions };
     this.keep(session);
-    return inSession(session, true);
+    return inSession(session, true, () => {
+      // Another request may have closed it meanwhile.
+      if (this.sessions.get(id) === session) this.drop(session);
+      return 0;
+    });
   }
 
   private keep(session: Session): void {
@@ -197,18 +206,20 @@ function withoutSession(request: SessionRequest): SessionFetch {
     partitions: partitions.length < 2 ? partitions : partitionsOf(request).toArray(),
     sessionId: 0,
     include: () => true,
+    throttled: () => 0,
   };
 }
 
 function refused(errorCode: number): SessionFetch {
-  return { errorCode, partitions: [], sessionId: 0, include: () => true };
+  return { errorCode, partitions: [], sessionId: 0, include: () => true, throttled: () => 0 };
 }
 
-function inSession({ id, partitions }: Session, full: boolean): SessionFetch {
+function inSession({ id, partitions }: Session, full: boolean, throttled: () => number): SessionFetch {
   return {
     errorCode: ErrorCode.NONE,
     partitions: partitions.toArray(),
     sessionId: id,
+    throttled,
     include(wanted, answer) {
       const known = wanted instanceof SessionPartition && wanted.isCurrent ? wanted : partitions.find(wanted);
       // Forgotten while this fetch was held: the client does not want it any more.

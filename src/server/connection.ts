@@ -6,6 +6,8 @@
  */
 import { isPromiseLike } from "../base/later.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
+import type { ClientSoftware } from "../handlers/context.ts";
+import { ANONYMOUS, type Principal } from "../security/principal.ts";
 import { FrameCutter, type KeptChunks } from "./frames.ts";
 import type { Claim, MemoryBudget } from "./memory_budget.ts";
 
@@ -41,10 +43,16 @@ export interface Peer {
   readonly clientHost: string;
   /** "127.0.0.1:50312", for log lines. */
   readonly remote: string;
+  /** Who the client is, as far as its listener asks for that. */
+  readonly principal: Principal;
+  /** What the client calls itself, once it has said so. */
+  software: ClientSoftware | null;
   /** Called when the connection ends while a request waits. */
   onDisconnect: (() => void) | null;
   /** Cuts the connection off, once what was asked before is answered; `reason` goes into the log. */
   disconnect(reason: string): void;
+  /** Has no further request handled for `ms` from now; answers go out (KIP-219). */
+  mute(ms: number): void;
 }
 
 interface Chunk {
@@ -93,6 +101,8 @@ const COALESCE_BYTES = 64 * 1024;
 
 export class Connection implements Peer {
   onDisconnect: (() => void) | null = null;
+  readonly principal = ANONYMOUS;
+  software: ClientSoftware | null = null;
   readonly clientHost: string;
   readonly remote: string;
   /** When bytes last moved, on the monotonic clock; the server closes connections that stay quiet too long. */
@@ -128,6 +138,10 @@ export class Connection implements Peer {
   /** No more requests are taken: see {@link hangUp}. */
   private hangsUp = false;
   private isDispatching = false;
+  /** Until when no request is handled, on the monotonic clock; 0 when nothing was said. */
+  private mutedUntilMs = 0;
+  /** Looks again whether it is still muted. */
+  private endMute: (() => void) | null = null;
   /** A request that is being dispatched wants the connection to end. */
   private isCutOff = false;
   /** Why the connection had to end, when something other than the client ended it. */
@@ -210,8 +224,14 @@ export class Connection implements Peer {
         if (this.hangsUp) this.cutter.drop();
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
           this.frameSinceMs = Infinity;
+          // An answer that came late may have muted it meanwhile.
+          if (this.mutedUntilMs > 0) {
+            await this.unmuted();
+            if (this.closed) return this.end();
+          }
           const wait = this.settled(this.handle(frame));
           if (wait) await wait;
+          if (this.mutedUntilMs > 0) await this.unmuted();
           if (this.isCutOff) await this.flushed();
           if (this.isCutOff || this.closed) return this.end();
         }
@@ -338,6 +358,41 @@ export class Connection implements Peer {
     }
     await (this.hasLeft ? this.goodbye(over) : over);
     this.heldClaim = null;
+  }
+
+  /**
+   * Resolves when requests may be handled again, or the client has left. What it sent before it left is handled all the
+   * same: one that waits for no answers sends what it has and closes.
+   */
+  private async unmuted(): Promise<void> {
+    this.endTurn();
+    const over = this.muteOver();
+    while (!this.hasLeft) {
+      if (this.reading === null && !this.cutter.canReadAhead()) break;
+      const bytes = await Promise.race([over, this.nextBytes()]);
+      if (bytes === undefined) break;
+      this.took(bytes);
+    }
+    if (this.hasLeft) this.mutedUntilMs = 0;
+    this.endMute?.();
+    await over;
+  }
+
+  /** Resolves when the connection is not muted any more, or closed. Never rejects. */
+  private async muteOver(): Promise<undefined> {
+    for (;;) {
+      const leftMs = this.mutedUntilMs - this.monotonic();
+      if (leftMs <= 0 || this.closed) break;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.endMute = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.mutedUntilMs = 0;
+    this.endMute = null;
   }
 
   /** Ends what waits for something to happen, and with it the connection if `done` does not come soon all the same. */
@@ -476,6 +531,10 @@ export class Connection implements Peer {
     else this.close();
   }
 
+  mute(ms: number): void {
+    this.mutedUntilMs = Math.max(this.mutedUntilMs, this.monotonic() + ms);
+  }
+
   /**
    * Closes this side and throws away what still comes, until the client has closed its own: with bytes that nobody has
    * read the system would reset the connection, and answers that are on their way could be lost. A connection that is
@@ -510,6 +569,7 @@ export class Connection implements Peer {
     this.claim?.release();
     this.heldClaim?.release();
     this.wakeDrained();
+    this.endMute?.();
   }
 
   private tellDisconnect(): void {

@@ -14,12 +14,14 @@ import { fetch } from "../codec/messages/fetch.ts";
 import { produce } from "../codec/messages/produce.ts";
 import { Reader } from "../codec/reader.ts";
 import type { Api } from "../codec/schema.ts";
-import type { RequestContext, Services } from "../handlers/context.ts";
+import type { ClientSoftware, RequestContext, Services } from "../handlers/context.ts";
 import type { Registry, Served } from "../handlers/registry.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { Principal } from "../security/principal.ts";
 import { BufferPool, joinLent, Loans } from "./buffer_pool.ts";
 import type { Answer, Dispatched, Dispatcher, Peer } from "./connection.ts";
 import { SharedAnswers } from "./shared_answers.ts";
+import { throttle } from "./throttle.ts";
 
 /**
  * How many fetches that wait for what a request brings are answered before that request is. Consumers get records by as
@@ -75,19 +77,32 @@ export class RequestDispatcher implements Dispatcher {
     // Bytes after the request are let pass, as Kafka does: librdkafka leaves some behind the requests of static members.
     const request = decode(api, reader, version);
     const { correlationId, clientId } = header;
-    const context = new Context(this.services, peer, version, clientId ?? "", new Loans(this.buffers));
+    const context = new Context(
+      this.services,
+      peer,
+      version,
+      clientId ?? "",
+      new Loans(this.buffers),
+      startedAt,
+    );
     const requestBytes = frame.length + 4;
     const count = (response: object | null, answer: Answer): Answer => {
       counters.failed((response as { errorCode?: number } | null)?.errorCode ?? ErrorCode.NONE);
       counters.answered(requestBytes, sizeOf(answer), this.services.clock.monotonic() - startedAt);
       return answer;
     };
+    const { quotas } = this.services;
     const sharedAs = served.sharedAs?.(request, context) ?? null;
-    if (sharedAs !== null) {
+    // Where a quota may have something to say, each answer is its own.
+    if (sharedAs !== null && !quotas.request.isSet) {
       const answer = this.sharedAnswer(served, version, sharedAs, correlationId, request, context);
       return { answer: count(null, answer), pipelines: false, frameIsFree: true };
     }
     const finish = (response: object | null): Answer => {
+      if (quotas.isActive) {
+        const throttleMs = throttle(api, context, frame.length, response);
+        if (throttleMs > 0) peer.mute(throttleMs);
+      }
       const answer = response === null
         ? null
         : joinLent(encode(api, version, correlationId, response), context.loans.buffers);
@@ -95,6 +110,7 @@ export class RequestDispatcher implements Dispatcher {
     };
     const response = served.handler(request, context);
     const later = isPromiseLike<object | null>(response);
+    if (later) context.waits();
     return {
       answer: later ? response.then(finish) : finish(response),
       pipelines: api.key === produce.key,
@@ -130,19 +146,40 @@ export class RequestDispatcher implements Dispatcher {
 
 /** One request's surroundings: an object of one shape, since there is one for each request. */
 class Context implements RequestContext {
+  private handledInMs: number | null = null;
+
   constructor(
     readonly services: Services,
     private readonly peer: Peer,
     readonly version: number,
     readonly clientId: string,
     readonly loans: Loans,
+    private readonly startedAtMs: number,
   ) {}
+
+  /** Ends the time that counts as the request's. */
+  waits(): void {
+    this.handledInMs = this.handlerTimeMs();
+  }
+
+  handlerTimeMs(): number {
+    return this.handledInMs ?? this.services.clock.monotonic() - this.startedAtMs;
+  }
 
   get clientHost(): string {
     return this.peer.clientHost;
   }
   get listenerName(): string {
     return this.peer.listenerName;
+  }
+  get principal(): Principal {
+    return this.peer.principal;
+  }
+  get software(): ClientSoftware | null {
+    return this.peer.software;
+  }
+  set software(software: ClientSoftware | null) {
+    this.peer.software = software;
   }
   get onDisconnect(): (() => void) | null {
     return this.peer.onDisconnect;

@@ -14,6 +14,7 @@ import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import { configWith, imageWith } from "../cluster/support.ts";
 import { fetchFrom } from "../protocol/requests.ts";
 import { append, batch, openManager, START, TOPIC_ID } from "../storage/helpers.ts";
+import { noQuotas } from "../quotas/support.ts";
 
 const MEGABYTE = 1024 * 1024;
 
@@ -60,6 +61,7 @@ async function slowPartitions() {
     cluster: { image: imageWith({ t: 2 }) },
     replicas,
     held,
+    quotas: noQuotas(),
     answerRoomBytes: () => Infinity,
     fetchSessions: new FetchSessions(10, () => 0),
   };

@@ -24,6 +24,7 @@ import { freePortBroker } from "../lib/broker.ts";
 import { allTopics, batchOf, fetchFrom, TestClient, type Wanted } from "../protocol/requests.ts";
 import { turn } from "../server/fakes.ts";
 import { batch, openManager, START, TOPIC_ID } from "../storage/helpers.ts";
+import { noQuotas } from "../quotas/support.ts";
 
 /** No test takes so long: what is answered before was woken. */
 const TOO_LONG_MS = 60_000;
@@ -61,6 +62,7 @@ class Stage implements Disposable {
       cluster: { image: imageWith({ t: 3 }) },
       replicas: this.replicas,
       held: this.held,
+      quotas: noQuotas(),
       answerRoomBytes: () => Infinity,
       fetchSessions: new FetchSessions(10, (bound) => Math.floor(Math.random() * bound)),
     } as unknown as Services;

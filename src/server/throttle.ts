@@ -1,0 +1,45 @@
+/**
+ * For how long a client has to keep still after a request, by its quotas. Fetch has judged itself by then, since what it
+ * answers depends on it; all other requests are answered in full, and their client is muted afterwards (KIP-219).
+ */
+import type { Api } from "../codec/schema.ts";
+import { fetch } from "../codec/messages/fetch.ts";
+import { produce } from "../codec/messages/produce.ts";
+import { writeTxnMarkers } from "../codec/messages/write_txn_markers.ts";
+import type { RequestContext } from "../handlers/context.ts";
+import { percentOfSecond, recorded, throttled } from "../quotas/quotas.ts";
+
+/** What brokers ask of each other is nobody's quota. */
+const EXEMPT: ReadonlySet<number> = new Set([writeTxnMarkers.key]);
+
+/** A response as far as throttling goes. */
+interface Throttleable {
+  throttleTimeMs?: number;
+}
+
+/**
+ * Counts a request that was handled, puts the time to keep still into its response, which is null where none is sent, and
+ * gives it. To be asked only where quotas are active.
+ */
+export function throttle(
+  api: Api,
+  context: RequestContext,
+  requestBytes: number,
+  response: Throttleable | null,
+): number {
+  if (EXEMPT.has(api.key)) return 0;
+  // Absent where it did not come to the quota, as in an answer that the session does not exist.
+  if (api.key === fetch.key && response?.throttleTimeMs !== undefined) return response.throttleTimeMs;
+  const { services: { quotas, clock }, principal, clientId } = context;
+  const now = clock.monotonic();
+  const ofBytes = api.key === produce.key ? quotas.produce.meter(principal.name, clientId, now) : null;
+  const forBytesMs = recorded(ofBytes, requestBytes, now);
+  // Kafka does not count the time of what is not answered.
+  const ofTime = response === null ? null : quotas.request.meter(principal.name, clientId, now);
+  const forTimeMs = recorded(ofTime, percentOfSecond(context.handlerTimeMs()), now);
+  if (forBytesMs > forTimeMs) throttled(ofBytes, forBytesMs);
+  else throttled(ofTime, forTimeMs);
+  const throttleMs = Math.max(forBytesMs, forTimeMs, response?.throttleTimeMs ?? 0);
+  if (throttleMs > 0 && response !== null) response.throttleTimeMs = throttleMs;
+  return throttleMs;
+}

@@ -2,6 +2,8 @@
  * The composition root: the only file that constructs everything, and the API for those who embed a broker. What is
  * built first is closed last.
  */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { systemClock } from "./base/clock.ts";
 import { StartupError } from "./base/startup_error.ts";
 import { lz4Library } from "./codec/compression/lz4.ts";
@@ -12,7 +14,7 @@ import { describeChange } from "./cluster/change_log.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { BrokerImage } from "./cluster/image.ts";
 import { ProducerIds } from "./cluster/producer_ids.ts";
-import { SqliteStore } from "./cluster/sqlite.ts";
+import { METADATA_FILE, SqliteStore } from "./cluster/sqlite.ts";
 import type { RunningBroker } from "./cli/start.ts";
 import type { BrokerConfig } from "./config/broker_config.ts";
 import { advertisedPort, hostPort, type Listener } from "./config/listeners.ts";
@@ -29,6 +31,7 @@ import { followQuotas } from "./quotas/follow.ts";
 import { FetchSessions } from "./replication/fetch_sessions.ts";
 import { HeldRequests } from "./replication/held_requests.ts";
 import { InternalLog } from "./replication/internal_log.ts";
+import { LogMover } from "./replication/log_mover.ts";
 import { PartitionHost } from "./replication/partition_host.ts";
 import { Replicas } from "./replication/replicas.ts";
 import type { ConnectionLimits } from "./server/connection.ts";
@@ -41,7 +44,7 @@ import { DataDirectoryError } from "./storage/data_directory.ts";
 import { IoError } from "./storage/files.ts";
 import { machineBootId, realFiles } from "./storage/files_real.ts";
 import { defaultLogConfig } from "./storage/log_config.ts";
-import { LogManager } from "./storage/log_manager.ts";
+import { LogDirectories } from "./storage/log_directories.ts";
 import { ProducerIdMark } from "./storage/producer_id_mark.ts";
 
 /** How often the logs are looked after: flushes by time, retention, checkpoints. */
@@ -111,17 +114,19 @@ async function start(
   // First of all, so that a port that is taken is told at once, before anything is written.
   const addresses = bindAll(server, loaded.listeners);
 
-  const directory = dataDirectory(loaded);
+  const { directories, metadataDirectory } = dataDirectories(loaded);
   const openStore = () => {
-    const store = SqliteStore.open(directory, warn);
+    const store = SqliteStore.open(metadataDirectory, warn);
     opened.push(() => store.close());
     return store;
   };
   // Once the directory is locked, and before anything in it is written.
   let openedStore: SqliteStore | undefined;
-  const logs = await LogManager.open({
+  const logs = await LogDirectories.open({
     files: realFiles,
-    directory,
+    directories,
+    metadataDirectory,
+    isCordoned: (path) => isNamed(path, config.get("cordoned.log.dirs")),
     clusterId: null,
     storedClusterId: () => Cluster.storedClusterId(openedStore = openStore()),
     nodeId,
@@ -152,10 +157,23 @@ async function start(
 
   const replicas = new Replicas();
   const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warn });
-  const producerIds = new ProducerIds(store, new ProducerIdMark(realFiles, directory, warn), warn);
+  const producerIds = new ProducerIds(store, new ProducerIdMark(realFiles, metadataDirectory, warn), warn);
   await host.takeOver(producerIds);
 
   const groups = groupService(config, cluster, replicas, warn);
+  const mover = new LogMover({
+    logs,
+    replicas,
+    clock,
+    report: warn,
+    onMoved: (text) => log.info("{text}", { text }),
+  });
+  opened.push(() => mover.close());
+  mover.resume((topicId, index) => {
+    const name = cluster.image.topicsById.get(topicId)?.name;
+    return name === undefined ? undefined : replicas.get(name, index);
+  });
+
   cluster.onChange(async (change) => {
     const hosted: Promise<void>[] = [];
     if (change.brokerConfigs.length > 0) {
@@ -185,6 +203,7 @@ async function start(
     cluster,
     replicas,
     logs,
+    mover,
     groups,
     producerIds,
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
@@ -215,6 +234,7 @@ async function start(
       held.endAll();
       await server.closeConnections(STOP_PATIENCE_MS);
       await upkeep.stop();
+      await mover.close();
       await cluster.close();
       await logs.close();
       await store.close();
@@ -222,15 +242,25 @@ async function start(
   };
 }
 
-/** The one data directory. */
-function dataDirectory({ dataDirs }: LoadedConfig): string {
-  if (dataDirs.length === 1) return dataDirs[0];
-  throw new StartupError(
-    `Cannot use ${dataDirs.length} data directories (log.dirs=${
-      dataDirs.join(",")
-    }): only one is supported yet. ` +
-      "Name one with --data DIR.",
-  );
+/**
+ * The data directories by their absolute paths, and the one with the metadata: where that is already, so that it is found
+ * whatever order they are named in, or else the first.
+ */
+function dataDirectories({ dataDirs }: LoadedConfig): { directories: string[]; metadataDirectory: string } {
+  const directories = [...new Set(dataDirs.map((path) => resolve(path)))];
+  const withMetadata = directories.filter((path) => existsSync(join(path, METADATA_FILE)));
+  if (withMetadata.length > 1) {
+    throw new StartupError(
+      `Cannot start: ${METADATA_FILE} is in ${withMetadata.join(" and in ")}, and only one can be right. ` +
+        "Move the other away, with the -wal and -shm files beside it",
+    );
+  }
+  return { directories, metadataDirectory: withMetadata[0] ?? directories[0] };
+}
+
+/** Whether a list of paths names this one, or all by "*". */
+function isNamed(path: string, list: readonly string[]): boolean {
+  return list.includes("*") || list.some((each) => resolve(each) === path);
 }
 
 function connectionLimits(config: BrokerConfig): ConnectionLimits {

@@ -1,6 +1,7 @@
 /** The handlers that this broker serves, each with its declaration. A new API gets a line here. */
 import { alterClientQuotas } from "../codec/messages/alter_client_quotas.ts";
 import { alterConfigs } from "../codec/messages/alter_configs.ts";
+import { alterReplicaLogDirs } from "../codec/messages/alter_replica_log_dirs.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
 import { createPartitions } from "../codec/messages/create_partitions.ts";
 import { createTopics } from "../codec/messages/create_topics.ts";
@@ -11,6 +12,7 @@ import { describeClientQuotas } from "../codec/messages/describe_client_quotas.t
 import { describeCluster } from "../codec/messages/describe_cluster.ts";
 import { describeConfigs } from "../codec/messages/describe_configs.ts";
 import { describeGroups } from "../codec/messages/describe_groups.ts";
+import { describeLogDirs } from "../codec/messages/describe_log_dirs.ts";
 import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
 import { fetch } from "../codec/messages/fetch.ts";
 import { findCoordinator } from "../codec/messages/find_coordinator.ts";
@@ -30,6 +32,7 @@ import { produce } from "../codec/messages/produce.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
 import { alterClientQuotasHandler } from "./alter_client_quotas.ts";
 import { alterConfigsHandler } from "./alter_configs.ts";
+import { alterReplicaLogDirsHandler } from "./alter_replica_log_dirs.ts";
 import { apiVersionsHandler } from "./api_versions.ts";
 import { createPartitionsHandler } from "./create_partitions.ts";
 import { createTopicsHandler } from "./create_topics.ts";
@@ -40,6 +43,7 @@ import { describeClientQuotasHandler } from "./describe_client_quotas.ts";
 import { describeClusterHandler } from "./describe_cluster.ts";
 import { describeConfigsHandler } from "./describe_configs.ts";
 import { describeGroupsHandler } from "./describe_groups.ts";
+import { describeLogDirsHandler } from "./describe_log_dirs.ts";
 import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
 import { fetchHandler } from "./fetch.ts";
 import { findCoordinatorHandler } from "./find_coordinator.ts";
@@ -82,6 +86,8 @@ export const registry: Registry = new Registry([
   serve(offsetForLeaderEpoch, offsetForLeaderEpochHandler),
   serve(describeConfigs, describeConfigsHandler),
   serve(alterConfigs, alterConfigsHandler),
+  serve(alterReplicaLogDirs, alterReplicaLogDirsHandler),
+  serve(describeLogDirs, describeLogDirsHandler),
   serve(createPartitions, createPartitionsHandler),
   serve(deleteGroups, deleteGroupsHandler),
   serve(incrementalAlterConfigs, incrementalAlterConfigsHandler),

@@ -12,9 +12,10 @@ import type { GroupService } from "../coordinators/groups/service.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { FetchSessions } from "../replication/fetch_sessions.ts";
 import type { HeldRequests } from "../replication/held_requests.ts";
-import type { LogManager } from "../storage/log_manager.ts";
+import type { LogMover } from "../replication/log_mover.ts";
 import type { Replicas } from "../replication/replicas.ts";
 import type { Principal } from "../security/principal.ts";
+import type { LogDirectories } from "../storage/log_directories.ts";
 
 /** The broker as handlers see it. */
 export interface Services {
@@ -22,7 +23,9 @@ export interface Services {
   readonly clock: Clock;
   readonly cluster: Cluster;
   readonly replicas: Replicas;
-  readonly logs: LogManager;
+  readonly logs: LogDirectories;
+  /** Moves partitions between data directories. */
+  readonly mover: LogMover;
   readonly groups: GroupService;
   readonly producerIds: ProducerIds;
   readonly fetchSessions: FetchSessions;

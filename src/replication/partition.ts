@@ -30,14 +30,24 @@ export class Partition {
   private readonly waiters = new Set<AppendWaiter>();
 
   constructor(
-    readonly log: Log,
+    private currentLog: Log,
     readonly topicId: string,
     readonly leader: number,
     readonly leaderEpoch: number,
     readonly isr: readonly number[],
   ) {
     // What the log had noted may be older than its end, and retention goes by it.
-    log.highWatermark = log.nextOffset;
+    currentLog.highWatermark = currentLog.nextOffset;
+  }
+
+  /** To be asked for anew after a wait: the partition may have moved to another directory. */
+  get log(): Log {
+    return this.currentLog;
+  }
+
+  /** Goes on with a log that has taken the place of the present one. */
+  moveTo(log: Log): void {
+    this.currentLog = log;
   }
 
   /** The end of what is committed: consumers read below it. */

@@ -16,14 +16,22 @@ import type { BrokerConfig } from "../config/broker_config.ts";
 import { TopicSettings } from "../config/resource_settings.ts";
 import { IoError } from "../storage/files.ts";
 import type { Log } from "../storage/log.ts";
-import type { LogManager } from "../storage/log_manager.ts";
+import type { LogDirectories } from "../storage/log_directories.ts";
 import { PARTITION_METADATA_FILE, partitionDirectory } from "../storage/names.ts";
 import { logConfigOf } from "../storage/topic_log_config.ts";
 import { Partition } from "./partition.ts";
 import type { Replicas } from "./replicas.ts";
 
+/** The logs of one data directory or of several. */
+export type HostedLogs =
+  & Pick<
+    LogDirectories,
+    "all" | "get" | "create" | "remove" | "setAside" | "setTopicId" | "reachedBefore" | "syncDirectory"
+  >
+  & { readonly isPartlyOffline?: boolean };
+
 export interface PartitionHostOptions {
-  readonly logs: LogManager;
+  readonly logs: HostedLogs;
   readonly cluster: Cluster;
   readonly replicas: Replicas;
   readonly config: BrokerConfig;
@@ -37,6 +45,8 @@ const NAMED_MAX = 10;
 export class PartitionHost {
   /** Topics with partitions whose log could not be made or opened. */
   private readonly incomplete = new Set<string>();
+  /** Partitions that were in no directory at start while one was offline: it may have them. */
+  private readonly hidden = new Set<string>();
   /** Logs of deleted topics that could not be taken away. */
   private leftOver: Log[] = [];
   /** Changes that are not taken over yet, and the last of them. */
@@ -71,6 +81,7 @@ export class PartitionHost {
     }
     this.tellOf(strays);
     await this.finish([...cluster.deletions]);
+    if (logs.isPartlyOffline === true) this.noteHidden(strays);
     this.tellOfMissing(strays);
     for (const topic of [...cluster.image.topics.values()]) await this.host(topic, slices);
   }
@@ -160,6 +171,9 @@ export class PartitionHost {
     const { replicas } = this.o;
     const partitions = replicas.ofTopic(topic.name);
     replicas.removeTopic(topic.name);
+    for (const { partition } of topic.partitions) {
+      this.hidden.delete(partitionDirectory(topic.name, partition));
+    }
     for (const partition of partitions) {
       if (partition !== undefined) this.remove(partition.log);
       if (slices.isOver) await slices.next();
@@ -180,6 +194,8 @@ export class PartitionHost {
         if (cluster.image.topics.get(topic.name)?.topicId !== topic.topicId) return;
       }
       let partition = replicas.get(topic.name, index);
+      // Told of at start.
+      if (this.hidden.has(partitionDirectory(topic.name, index))) continue;
       if (partition === undefined) {
         const log = this.openLog(topic, index);
         if (typeof log === "string") {
@@ -276,6 +292,24 @@ export class PartitionHost {
     );
   }
 
+  /** An empty log in the place of one that comes back later would be a second one, with other records. */
+  private noteHidden(strays: ReadonlyMap<string, string>): void {
+    const { cluster, logs, report } = this.o;
+    for (const { name, partitions } of cluster.image.topics.values()) {
+      for (const { partition } of partitions) {
+        const directory = partitionDirectory(name, partition);
+        if (logs.get(name, partition) === undefined && !strays.has(directory)) this.hidden.add(directory);
+      }
+    }
+    if (this.hidden.size === 0) return;
+    report(
+      `These partitions (${this.hidden.size}) are in no data directory that is there: ${
+        listed([...this.hidden])
+      }. They ` +
+        "are offline until the directory that has them can be used again",
+    );
+  }
+
   /** Tells of partitions whose directory is not there, but for those whose directory was just set aside. */
   private tellOfMissing(strays: ReadonlyMap<string, string>): void {
     const { cluster, logs } = this.o;
@@ -284,6 +318,7 @@ export class PartitionHost {
       for (const { partition } of partitions) {
         const directory = partitionDirectory(name, partition);
         if (logs.get(name, partition) !== undefined || strays.has(directory)) continue;
+        if (this.hidden.has(directory)) continue;
         const reached = logs.reachedBefore(name, partition);
         // A broker that is killed between the metadata of a new topic and its directories leaves this too: nothing was in
         // them, and no checkpoint names them.

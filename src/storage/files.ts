@@ -69,6 +69,13 @@ export interface FileInfo {
   isDirectory: boolean;
 }
 
+/** How much room there is on a device. */
+export interface DeviceSpace {
+  readonly totalBytes: number;
+  /** What this process may still take of it. */
+  readonly usableBytes: number;
+}
+
 export interface DirectoryEntry {
   name: string;
   isDirectory: boolean;
@@ -105,6 +112,8 @@ export interface Files {
   syncDirectoryNow(path: string): void;
   /** Takes an exclusive lock that dies with the process, making the file when it is missing; null when another holds it. */
   lock(path: string): Unlock | null;
+  /** The room on the device of what is at `path`. */
+  spaceAt(path: string): DeviceSpace;
   /** How many bytes this process has had read from devices, as opposed to memory; null where the system does not tell. */
   bytesFromDevices?(): number | null;
 }

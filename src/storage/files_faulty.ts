@@ -173,6 +173,9 @@ export class FaultyFiles implements Files {
     this.begin("sync directory", path, {}, () => {});
     this.inner.syncDirectoryNow(path);
   }
+  spaceAt(path: string) {
+    return this.whole("stat", path, () => this.inner.spaceAt(path));
+  }
   lock(path: string): Unlock | null {
     this.begin("lock", path, {}, () => {});
     return this.inner.lock(path);

@@ -5,6 +5,7 @@
 
 import { assert } from "../base/assert.ts";
 import {
+  type DeviceSpace,
   type DirectoryEntry,
   type FileHandle,
   type FileInfo,
@@ -241,6 +242,12 @@ export class MemoryFiles implements Files {
     const directory = this.directory(path, "sync directory", path);
     directory.durable = new Map(directory.entries);
     directory.unsynced = [];
+  }
+
+  /** As large as memory that nobody has counted. */
+  spaceAt(path: string): DeviceSpace {
+    if (this.find(path) === undefined) throw new IoError("look at the device of", path, "ENOENT");
+    return { totalBytes: Number.MAX_SAFE_INTEGER, usableBytes: Number.MAX_SAFE_INTEGER };
   }
 
   lock(path: string): Unlock | null {

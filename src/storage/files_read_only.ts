@@ -17,6 +17,7 @@ export function readOnly(inner: Files): Files {
     },
     stat: (path) => inner.stat(path),
     list: (directory) => inner.list(directory),
+    spaceAt: (path) => inner.spaceAt(path),
     lock: (path) => inner.lock(path),
     makeDirectory: refuse,
     rename: refuse,

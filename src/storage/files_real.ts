@@ -2,6 +2,7 @@
 
 import * as fs from "node:fs";
 import {
+  type DeviceSpace,
   type DirectoryEntry,
   type FileHandle,
   type FileInfo,
@@ -257,6 +258,15 @@ export const realFiles: Files = {
       directory.syncNow();
     } finally {
       directory.close();
+    }
+  },
+
+  spaceAt(path: string): DeviceSpace {
+    try {
+      const { bsize, blocks, bavail } = fs.statfsSync(path);
+      return { totalBytes: blocks * bsize, usableBytes: bavail * bsize };
+    } catch (error) {
+      throw failed("look at the device of", path, error);
     }
   },
 

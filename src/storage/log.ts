@@ -13,13 +13,13 @@
  *     log_queries.ts     reading, looking things up            over log_reader.ts, read.ts
  *     log_cutting.ts     truncation, DeleteRecords, retention  over retention.ts
  *     log_durability.ts  flushing, snapshots, closing          over log_flusher.ts
+ *     log_compaction.ts  what may be cleaned, and the exchange over cleaner/
+ *     log_moving.ts      taking another log's place
  */
 
 import type { Allowance } from "../codec/allowance.ts";
 import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
-import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
-import {
 import {
   type Cleanable,
   cleanable,
@@ -27,6 +27,8 @@ import {
   type Replacement,
   replaceSegments,
 } from "./log_compaction.ts";
+import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
+import {
   close,
   flush,
   flushNow,
@@ -35,6 +37,7 @@ import {
   rest,
   shortenRecovery,
 } from "./log_durability.ts";
+import { takeOver } from "./log_moving.ts";
 import {
   activeProducers,
   endOffsetForEpoch,
@@ -49,14 +52,14 @@ import {
 import { findLog, isReady } from "./log_readiness.ts";
 import { type LogOptions, LogState } from "./log_state.ts";
 import { append, appendAsFollower, assignLeaderEpoch } from "./log_writing.ts";
+import type { ProducersLast } from "./cleaner/job.ts";
 import type { ProducerEntry } from "./producer_state.ts";
 import type { ReadLimits } from "./read.ts";
 import type { Recovered } from "./recovered.ts";
-import type { ProducersLast } from "./cleaner/job.ts";
+import type { Segment } from "./segment.ts";
 import type { TimestampedOffset } from "./time_lookup.ts";
 
 export type { AppendOptions, AppendResult, RecordError } from "./append.ts";
-import type { Segment } from "./segment.ts";
 export type { ReadResult } from "./log_queries.ts";
 export type { LogOptions } from "./log_state.ts";
 export type { ReadLimits } from "./read.ts";
@@ -247,9 +250,6 @@ export class Log {
     return applyRetention(this.state, now, highWatermark);
   }
 
-  /** Forgets idempotent producers that were silent for `producer.id.expiration.ms` at the monotonic clock's `now`. */
-  expireProducers(now: number): void {
-    const { unopened, producers, config } = this.state;
   /** What compaction may clean, if that is due: see `log_compaction.ts`. */
   cleanable(cleanedUpTo: number | undefined, now: number): Cleanable | null {
     return cleanable(this.state, cleanedUpTo, now);
@@ -273,6 +273,9 @@ export class Log {
     this.state.isBeingCleaned = isCleaned;
   }
 
+  /** Forgets idempotent producers that were silent for `producer.id.expiration.ms` at the monotonic clock's `now`. */
+  expireProducers(now: number): void {
+    const { unopened, producers, config } = this.state;
     if (unopened === null) producers.expire(now, config.producerIdExpirationMs);
   }
 
@@ -337,6 +340,36 @@ export class Log {
    */
   close(): Promise<boolean> {
     return close(this.state);
+  }
+
+  /** Where its files are. */
+  get path(): string {
+    return this.state.segments.place.path;
+  }
+
+  /** Whether offsets may be missing between its start and its end, as a compactor leaves it. */
+  get mayHaveGaps(): boolean {
+    return !this.state.isDense;
+  }
+
+  /** Becomes what `source` is, of which this is a copy to the last record, durably. Throws `IoError`. */
+  takeOver(source: Log): void {
+    takeOver(this.state, source.state);
+  }
+
+  /** Gives the directory another name and goes on there. Throws `IoError`. */
+  renameTo(path: string): void {
+    this.state.segments.renameTo(path);
+  }
+
+  /** Lets go of the files, which stay where they are; `why` is for who still asks. */
+  letGo(why: string): void {
+    const { segments } = this.state;
+    segments.closeAll();
+    segments.list = [];
+    segments.gone = true;
+    this.state.offline = why;
+    this.state.unopened = { listed: true, how: "closed", closedAt: null };
   }
 
   /** Lets go of the files and moves the directory away; `why` is for who still asks. Throws `IoError`. */

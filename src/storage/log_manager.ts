@@ -6,7 +6,7 @@
 import { assert } from "../base/assert.ts";
 import { Slices } from "../base/slices.ts";
 import { ErrorCode } from "../codec/errors.ts";
-import { newUuid, ZERO_UUID } from "../codec/uuid.ts";
+import { ZERO_UUID } from "../codec/uuid.ts";
 import {
   BOOT_ID_FILE,
   CLEAN_SHUTDOWN_FILE,
@@ -19,7 +19,16 @@ import {
 } from "./checkpoints.ts";
 import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type Claimant, claimDirectory, unusable } from "./data_directory.ts";
-import { attempt, type Files, IoError, readText, replaceFile, type Unlock } from "./files.ts";
+import {
+  attempt,
+  type DeviceSpace,
+  type Files,
+  IoError,
+  readText,
+  replaceFile,
+  type Unlock,
+} from "./files.ts";
+import { FutureLogs } from "./future_logs.ts";
 import { HandlePool } from "./handles.ts";
 import { Log, type LogOptions } from "./log.ts";
 import type { LogConfig } from "./log_config.ts";
@@ -28,10 +37,12 @@ import {
   DELETED_DIRECTORY_SUFFIX,
   deletedDirectory,
   METADATA_TOPIC,
+  MOVED_FROM_FILE,
   parsePartitionDirectory,
   PARTITION_METADATA_FILE,
   partitionDirectory,
   strayDirectory,
+  uniquePart,
 } from "./names.ts";
 import {
   highWatermarks,
@@ -68,6 +79,8 @@ export class LogManager {
   /** What the checkpoints say of partitions whose directory was not there at start. */
   private readonly vanished = new Map<string, number>();
   private readonly upkeep: LogUpkeep;
+  /** Copies of other directories' logs that are to come here. */
+  readonly futures: FutureLogs;
   /** Names that directories had which were moved away: the device may not know it yet. */
   private readonly movedAway = new Set<string>();
   private closed = false;
@@ -85,6 +98,13 @@ export class LogManager {
     this.checkpoints = new OffsetCheckpoints(o, this.logs);
     this.trash = new Trash(o.files, o.clock, o.onWarning);
     this.upkeep = new LogUpkeep(o, this.logs, this.checkpoints, this.trash, pool);
+    this.futures = new FutureLogs({
+      files: o.files,
+      directory: o.directory,
+      trash: this.trash,
+      makeDirectory: (path, topicId) => this.makePartitionDirectory(path, topicId),
+      load: (topic, partition, found) => this.load(topic, partition, found),
+    });
   }
 
   /**
@@ -121,16 +141,24 @@ export class LogManager {
     return this.logs.values();
   }
 
+  /** How many partitions it has, and is to get. */
+  get count(): number {
+    return this.logs.size + this.futures.count;
+  }
+
+  get directory(): string {
+    return this.o.directory;
+  }
+
+  /** The room on the directory's device. Throws `IoError` when that does not answer. */
+  space(): DeviceSpace {
+    return this.o.files.spaceAt(this.o.directory);
+  }
+
   /** Makes the log of a new partition. Throws `IoError`. */
   create(topic: string, partition: number, topicId: string): Log {
     const name = partitionDirectory(topic, partition);
-    assert(!this.logs.has(name), `log ${name} exists`);
-    if (this.movedAway.has(name)) {
-      // Else the former one could come back under the name, after a power failure, in the place of this.
-      this.o.files.syncDirectoryNow(this.o.directory);
-      this.movedAway.clear();
-    }
-    this.forgetFormer(name);
+    this.freeName(name);
     this.makePartitionDirectory(`${this.o.directory}/${name}`, topicId);
     const log = this.load(topic, partition, {
       topicId,
@@ -140,6 +168,53 @@ export class LogManager {
     });
     this.logs.set(name, log);
     return log;
+  }
+
+  /** Sees to it that a log which gets this name inherits nothing from one that had it. Throws `IoError`. */
+  private freeName(name: string): void {
+    assert(!this.logs.has(name), `log ${name} exists`);
+    if (this.movedAway.has(name)) {
+      // Else the former one could come back under the name, after a power failure, in the place of this.
+      this.o.files.syncDirectoryNow(this.o.directory);
+      this.movedAway.clear();
+    }
+    this.forgetFormer(name);
+  }
+
+  /**
+   * Has a future log of this directory become the partition's, in its name and durably; the former one, in another
+   * directory, is the caller's to take away. Throws `IoError`, and then the directory has its name as before, or the next
+   * start tells which of the two goes on (`moved_logs.ts`).
+   */
+  promote(log: Log): void {
+    const { name } = log;
+    this.freeName(name);
+    const before = log.path;
+    this.logs.set(name, log);
+    try {
+      // Before the name: a start after a kill must not bring back records that were deleted.
+      if (log.startIsInsideSegment) this.checkpoints.write(logStarts, true);
+      log.renameTo(`${this.o.directory}/${name}`);
+      this.o.files.syncDirectoryNow(this.o.directory);
+    } catch (error) {
+      this.logs.delete(name);
+      if (log.path !== before) attempt(`rename ${log.path}`, () => log.renameTo(before), this.o.onWarning);
+      throw error;
+    }
+    this.futures.forget(log);
+    this.upkeep.startMoved();
+  }
+
+  /** Has no more to do with a log whose directory could not be moved away. */
+  disown(log: Log): void {
+    log.letGo(`The partition ${log.name} has moved to another directory`);
+    if (this.logs.get(log.name) === log) this.logs.delete(log.name);
+    this.upkeep.startMoved();
+  }
+
+  /** Takes the mark off a log that has taken another one's place, now that the other is gone. Throws `IoError`. */
+  settle(log: Log): void {
+    this.o.files.remove(`${log.path}/${MOVED_FROM_FILE}`);
   }
 
   /** All of it or, as far as the disk allows, nothing: what is half made would stay when its topic is deleted first. */
@@ -312,6 +387,7 @@ export class LogManager {
         this.trash.add(path, 0);
         continue;
       }
+      if (this.futures.found(name, () => this.topicIdOf(path))) continue;
       const place = parsePartitionDirectory(name);
       if (place === null || place.topic === METADATA_TOPIC) continue;
       const { topic, partition } = place;
@@ -372,6 +448,7 @@ export class LogManager {
     found: Pick<
       LogOptions,
       | "topicId"
+      | "directoryName"
       | "recoveryPoint"
       | "logStartOffset"
       | "highWatermark"
@@ -405,11 +482,6 @@ export class LogManager {
   private attempt(action: string, work: () => void): boolean {
     return attempt(action, work, this.o.onWarning);
   }
-}
-
-/** Tells the directories apart that one partition's name led to. */
-function uniquePart(): string {
-  return newUuid((bytes) => crypto.getRandomValues(bytes)).replace(/[-_]/g, "0");
 }
 
 function clamp(value: number, low: number, high: number): number {

@@ -276,6 +276,17 @@ export class LogSegments {
     this.gone = true;
   }
 
+  /** Gives the directory another name; open files stay open. Nothing may be on its way to the device. */
+  renameTo(path: string): void {
+    try {
+      this.files.rename(this.place.path, path);
+    } catch (error) {
+      // As in `moveTo`: done, whatever is said.
+      if (!(error instanceof IoError) || this.files.stat(path) === null) throw error;
+    }
+    this.place.path = path;
+  }
+
   closeAll(): void {
     for (const segment of this.list) segment.close();
   }

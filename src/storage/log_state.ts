@@ -26,6 +26,8 @@ export interface LogOptions {
   topic: string;
   partition: number;
   topicId: string;
+  /** The partition's directory within the data directory, where it does not have the partition's name. */
+  directoryName?: string;
   config: LogConfig;
   clock: Clock;
   /** From the checkpoints; undefined when they do not name the partition. */
@@ -124,7 +126,7 @@ export class LogState {
     this.config = o.config;
     this.clock = o.clock;
     this.onWarning = o.onWarning;
-    const place = { path: `${o.directory}/${this.name}` };
+    const place = { path: `${o.directory}/${o.directoryName ?? this.name}` };
     this.segments = new LogSegments(o.files, o.pool, o.trash, place, (segment) => {
       this.onWarning(`${this.name}: building the indexes of ${segment.log.path} anew`);
     });

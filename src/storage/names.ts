@@ -1,5 +1,7 @@
 /** Names of files and directories, as Kafka gives them: `<topic>-<partition>/<20-digit base offset>.log` and its kin. */
 
+import { newUuid } from "../codec/uuid.ts";
+
 export const LOG_SUFFIX = ".log";
 export const OFFSET_INDEX_SUFFIX = ".index";
 export const TIME_INDEX_SUFFIX = ".timeindex";
@@ -15,6 +17,8 @@ export const DELETED_DIRECTORY_SUFFIX = "-delete";
 /** A file or directory that nobody owns up to: kept for an operator to look at, never read and never deleted. */
 export const STRAY_SUFFIX = ".stray";
 export const STRAY_DIRECTORY_SUFFIX = "-stray";
+/** A copy of a partition that is to take its place, from another data directory. */
+export const FUTURE_DIRECTORY_SUFFIX = "-future";
 
 /** KRaft keeps its metadata log among the partitions; nothing of it is ours. */
 export const METADATA_TOPIC = "__cluster_metadata";
@@ -23,6 +27,8 @@ export const LEADER_EPOCH_FILE = "leader-epoch-checkpoint";
 export const PARTITION_METADATA_FILE = "partition.metadata";
 /** Is there while a sync has failed and what it should have brought to the device was not written again. Not Kafka's. */
 export const SYNC_FAILED_FILE = "trackway-sync-failed";
+/** Says of a partition's directory that it takes the place of the one in the data directory that it names. Not Kafka's. */
+export const MOVED_FROM_FILE = "trackway-moved-from";
 
 /** The longest name that common file systems take. */
 const MAX_NAME_BYTES = 255;
@@ -52,6 +58,11 @@ export function parsePartitionDirectory(name: string): { topic: string; partitio
   return { topic: match[1], partition: Number(match[2]) };
 }
 
+/** Tells the directories apart that one partition's name led to. */
+export function uniquePart(): string {
+  return newUuid((bytes) => crypto.getRandomValues(bytes)).replace(/[-_]/g, "0");
+}
+
 /** Where a deleted partition waits. `unique` keeps apart topics of one name that were deleted one after the other. */
 export function deletedDirectory(topic: string, partition: number, unique: string): string {
   return movedDirectory(topic, partition, unique, DELETED_DIRECTORY_SUFFIX);
@@ -60,6 +71,17 @@ export function deletedDirectory(topic: string, partition: number, unique: strin
 /** Where a partition is kept that the metadata does not know. */
 export function strayDirectory(topic: string, partition: number, unique: string): string {
   return movedDirectory(topic, partition, unique, STRAY_DIRECTORY_SUFFIX);
+}
+
+/** Where a partition's copy is made that is to take its place. */
+export function futureDirectory(topic: string, partition: number, unique: string): string {
+  return movedDirectory(topic, partition, unique, FUTURE_DIRECTORY_SUFFIX);
+}
+
+/** The partition whose copy a directory is, null of any other. Its topic's name may be cut short: the topic id tells. */
+export function partitionOfFuture(name: string): number | null {
+  const match = /-(0|[1-9]\d{0,9})\.[^.]+-future$/.exec(name);
+  return match === null ? null : Number(match[1]);
 }
 
 function movedDirectory(topic: string, partition: number, unique: string, suffix: string): string {

@@ -28,7 +28,10 @@ const java = (libDir: string, className: string, args: string[], heap = "-Xmx512
   args: [heap, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", `${libDir}/*`, className, ...args],
 });
 
-/** Starts the release with these settings; needs Java 17 or newer and, the first time, Maven. */
+/**
+ * Starts the release with these settings, in which "<dir>" stands for a directory of its own; needs Java 17 or newer and,
+ * the first time, Maven.
+ */
 export async function startKafka(
   release: string = LATEST,
   settings: Readonly<Record<string, string>> = {},
@@ -46,7 +49,10 @@ export async function startKafka(
     ...settings,
   };
   const file = join(directory, "server.properties");
-  await Deno.writeTextFile(file, Object.entries(properties).map(([k, v]) => `${k}=${v}\n`).join(""));
+  await Deno.writeTextFile(
+    file,
+    Object.entries(properties).map(([k, v]) => `${k}=${v.replaceAll("<dir>", directory)}\n`).join(""),
+  );
   const storage = (args: string[]) => {
     const { program, args: all } = java(libDir, "kafka.tools.StorageTool", args);
     return run(program, all);

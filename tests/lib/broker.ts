@@ -13,7 +13,7 @@ export interface TestBroker extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts a broker with these settings. */
+/** Starts a broker with these settings, in which "<dir>" stands for a directory of its own. */
 export async function freePortBroker(
   set: Record<string, string> = {},
   dataDir?: string,
@@ -25,9 +25,9 @@ export async function freePortBroker(
   const start = async () => {
     const inputs: ConfigInputs = {
       set: Object.entries({ ...set, listeners: `PLAINTEXT://127.0.0.1:${port}` }).map(([name, value]) =>
-        `${name}=${value}`
+        `${name}=${value.replaceAll("<dir>", directory)}`
       ),
-      dataDir: directory,
+      dataDir: "log.dirs" in set ? undefined : directory,
       machine: { hostname: "test", addresses: [] },
     };
     const result = loadConfig(inputs);

@@ -1,0 +1,49 @@
+/**
+ * Moves partitions to other data directories of this broker (KIP-113). The answer says that a move has begun;
+ * DescribeLogDirs tells how far it is. Of a partition that does not exist it is kept where it is to be made.
+ */
+import { ErrorCode } from "../codec/errors.ts";
+import type {
+  alterReplicaLogDirs,
+  AlterReplicaLogDirsRequest,
+} from "../codec/messages/alter_replica_log_dirs.ts";
+import type { Handler, Services } from "./context.ts";
+import { whyNotHosted } from "./hosted.ts";
+
+export const alterReplicaLogDirsHandler: Handler<typeof alterReplicaLogDirs> = (request, { services }) => {
+  const results = [...directoriesOf(request.dirs)].map(([topicName, paths]) => ({
+    topicName,
+    partitions: [...paths].map(([partitionIndex, path]) => ({
+      partitionIndex,
+      errorCode: move(topicName, partitionIndex, path, services),
+    })),
+  }));
+  return { results };
+};
+
+/** The directory for each partition by topic; of a partition that is named twice the last one, as in Kafka. */
+function directoriesOf(dirs: AlterReplicaLogDirsRequest["dirs"]): Map<string, Map<number, string>> {
+  const directories = new Map<string, Map<number, string>>();
+  for (const { path, topics } of dirs) {
+    for (const { name, partitions } of topics) {
+      if (partitions.length === 0) continue;
+      let ofTopic = directories.get(name);
+      if (ofTopic === undefined) directories.set(name, ofTopic = new Map());
+      for (const partition of partitions) ofTopic.set(partition, path);
+    }
+  }
+  return directories;
+}
+
+function move(topic: string, index: number, path: string, services: Services): number {
+  const { logs, mover, replicas } = services;
+  const directory = logs.directories.find((each) => each.path === path);
+  if (directory === undefined) return ErrorCode.LOG_DIR_NOT_FOUND;
+  if (directory.manager === null) return ErrorCode.KAFKA_STORAGE_ERROR;
+  if (logs.isCordoned(path)) return ErrorCode.INVALID_REPLICA_ASSIGNMENT;
+  const partition = replicas.get(topic, index);
+  if (partition !== undefined) return mover.move(partition, directory.manager);
+  const errorCode = whyNotHosted(topic, index, services);
+  if (errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) logs.prefer(topic, index, directory.manager);
+  return errorCode;
+}

@@ -85,8 +85,12 @@ export interface PartitionOffset {
 
 /** Replaces an offset checkpoint. */
 export function writeOffsets(files: Files, path: string, offsets: PartitionOffset[], sync: boolean): void {
-  const lines = offsets.map(({ topic, partition, offset }) => `${topic} ${partition} ${offset}`);
-  replaceFile(files, path, formatEntries(lines), sync);
+  replaceFile(files, path, formatOffsets(offsets), sync);
+}
+
+/** What is in an offset checkpoint. */
+export function formatOffsets(offsets: PartitionOffset[]): string {
+  return formatEntries(offsets.map(({ topic, partition, offset }) => `${topic} ${partition} ${offset}`));
 }
 
 /** An epoch of a partition's leader and the first offset written under it. */

@@ -160,6 +160,22 @@ export function replaceFile(files: Files, path: string, content: Uint8Array | st
   if (sync) files.syncDirectoryNow(parentOf(path));
 }
 
+/** As {@link replaceFile} with `sync`, without holding up the event loop. Two of one file must not be under way. */
+export async function replaceFileBeside(files: Files, path: string, content: string): Promise<void> {
+  const bytes = new TextEncoder().encode(content);
+  const temporary = `${path}.tmp`;
+  const handle = files.open(temporary, true);
+  try {
+    handle.writeAt(bytes, 0);
+    if (handle.size() > bytes.length) handle.truncate(bytes.length);
+    await handle.sync();
+  } finally {
+    handle.close();
+  }
+  files.rename(temporary, path);
+  await files.syncDirectory(parentOf(path));
+}
+
 /** False, and a warning that tells what `action` could not be done, when the disk fails. */
 export function attempt(action: string, work: () => void, onWarning: (text: string) => void): boolean {
   try {

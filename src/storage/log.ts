@@ -20,13 +20,7 @@
 import type { Allowance } from "../codec/allowance.ts";
 import type { AppendOptions, AppendResult } from "./append.ts";
 import type { LogConfig } from "./log_config.ts";
-import {
-  type Cleanable,
-  cleanable,
-  producersLast,
-  type Replacement,
-  replaceSegments,
-} from "./log_compaction.ts";
+import { type Cleanable, cleanable, producersLast, replaceSegments } from "./log_compaction.ts";
 import { applyRetention, deleteRecordsBefore, truncateTo } from "./log_cutting.ts";
 import {
   close,
@@ -52,11 +46,10 @@ import {
 import { findLog, isReady } from "./log_readiness.ts";
 import { type LogOptions, LogState } from "./log_state.ts";
 import { append, appendAsFollower, assignLeaderEpoch } from "./log_writing.ts";
-import type { ProducersLast } from "./cleaner/job.ts";
+import type { CleanedGroup, ProducersLast } from "./cleaner/job.ts";
 import type { ProducerEntry } from "./producer_state.ts";
 import type { ReadLimits } from "./read.ts";
 import type { Recovered } from "./recovered.ts";
-import type { Segment } from "./segment.ts";
 import type { TimestampedOffset } from "./time_lookup.ts";
 
 export type { AppendOptions, AppendResult, RecordError } from "./append.ts";
@@ -261,8 +254,8 @@ export class Log {
   }
 
   /** Puts a cleaned segment in the place of some; false when the log has changed meanwhile, or the disk fails. */
-  replaceSegments(replaced: readonly Segment[], by: Replacement): boolean {
-    return replaceSegments(this.state, replaced, by);
+  replaceSegments(found: Cleanable | null, by: CleanedGroup): boolean {
+    return replaceSegments(this.state, found, by);
   }
 
   /** Retention waits while this is set. */

@@ -4,7 +4,7 @@
  * go, so that a read or an append sees the old ones or the new.
  */
 
-import type { ProducersLast } from "./cleaner/job.ts";
+import type { CleanedGroup, ProducersLast } from "./cleaner/job.ts";
 import { isReady } from "./log_readiness.ts";
 import type { LogState } from "./log_state.ts";
 import { NO_LIMIT } from "./log_config.ts";
@@ -14,12 +14,16 @@ import type { Segment } from "./segment.ts";
 export interface Cleanable {
   /** From the first to the last that may be cleaned; the log must have them still when they are replaced. */
   readonly segments: readonly Segment[];
+  /** The segments after those, by their base offsets. */
+  readonly laterBases: readonly number[];
   readonly firstDirtyOffset: number;
   /** Where the first segment begins that may not be cleaned. */
   readonly upperBound: number;
   readonly dirtyBytes: number;
   /** Of all bytes that may be cleaned, the share that was not yet. */
   readonly dirtyRatio: number;
+  /** How often the log's end was cut off before. */
+  readonly truncations: number;
 }
 
 /**
@@ -81,7 +85,9 @@ function measured(log: LogState, cleanedUpTo: number | undefined, end: number): 
   const cleanBytes = sizeOf(list.filter(({ baseOffset }) => baseOffset < firstDirtyOffset));
   const total = cleanBytes + dirtyBytes;
   const dirtyRatio = total === 0 ? 0 : dirtyBytes / total;
-  return { segments: list, firstDirtyOffset, upperBound, dirtyBytes, dirtyRatio };
+  const laterBases = segments.list.slice(count).map(({ baseOffset }) => baseOffset);
+  const { truncations } = log;
+  return { segments: list, laterBases, firstDirtyOffset, upperBound, dirtyBytes, dirtyRatio, truncations };
 }
 
 function firstDirty(log: LogState, cleanedUpTo = log.startOffset): number {
@@ -105,24 +111,23 @@ export function producersLast(log: LogState): ProducersLast[] {
   });
 }
 
-/** A cleaned segment whose files are complete, on the device, and named `.cleaned`. */
-export interface Replacement {
-  readonly size: number;
-  readonly modifiedMs: number;
-  readonly hasTransactions: boolean;
-}
-
 /**
- * Puts a cleaned segment in the place of `replaced`. False when the log does not have those any more as they were, or when
- * the disk fails on the way: then the log is read again before it is used, and what is on disk by then decides.
+ * Puts a cleaned segment in the place of those of `found` with the base offsets that it names. False when that is not
+ * wanted any more (`found` is null), when the log does not have those segments as they were, or when the disk fails on the
+ * way: then the log is read again before it is used, and what is on disk by then decides.
  */
-export function replaceSegments(log: LogState, replaced: readonly Segment[], by: Replacement): boolean {
+export function replaceSegments(log: LogState, found: Cleanable | null, by: CleanedGroup): boolean {
   const { segments, config } = log;
+  // What was cleaned for nothing is removed when the log is read, or is gone with it.
   if (log.unopened !== null || log.offline !== null || segments.gone) return false;
+  const replaced = found?.segments.filter(({ baseOffset }) => by.replaced.includes(baseOffset)) ?? [];
   const first = segments.list.indexOf(replaced[0]);
-  const isThere = first >= 0 && first + replaced.length < segments.list.length &&
+  const isThere = first >= 0 && log.truncations === found?.truncations &&
     replaced.every((segment, i) => segments.list[first + i] === segment);
-  if (!isThere) return false;
+  if (!isThere) {
+    log.attempt("remove what was cleaned in vain of", () => segments.removeCleaned(by.replaced[0]));
+    return false;
+  }
   log.wasCompacted = true;
   const done = log.attempt("put cleaned segments in place in", () => {
     segments.exchange(first, replaced.length, by, config.fileDeleteDelayMs);

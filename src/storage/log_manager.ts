@@ -17,6 +17,8 @@ import {
   writeCleanShutdown,
   writeTopicId,
 } from "./checkpoints.ts";
+import { CleanerCheckpoint } from "./cleaner/checkpoint.ts";
+import { type CleanerOptions, LogCleaner } from "./cleaner/log_cleaner.ts";
 import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type Claimant, claimDirectory, unusable } from "./data_directory.ts";
 import {
@@ -60,6 +62,8 @@ export interface LogManagerOptions extends Claimant, UpkeepOptions {
   configOf(topic: string): LogConfig;
   /** How many files may be open at once. */
   maxOpenFiles?: number;
+  /** How logs are compacted; without it none is. */
+  cleaner?: CleanerOptions;
   /**
    * Names the time since the machine started; null where it cannot tell. One that differs from the last start's says that
    * what was not on the device may be lost, in any part.
@@ -79,6 +83,9 @@ export class LogManager {
   /** What the checkpoints say of partitions whose directory was not there at start. */
   private readonly vanished = new Map<string, number>();
   private readonly upkeep: LogUpkeep;
+  /** How far logs were compacted, by whom- and whenever. */
+  private readonly compactedTo: CleanerCheckpoint;
+  private readonly cleaner: LogCleaner | null;
   /** Copies of other directories' logs that are to come here. */
   readonly futures: FutureLogs;
   /** Names that directories had which were moved away: the device may not know it yet. */
@@ -98,6 +105,12 @@ export class LogManager {
     this.checkpoints = new OffsetCheckpoints(o, this.logs);
     this.trash = new Trash(o.files, o.clock, o.onWarning);
     this.upkeep = new LogUpkeep(o, this.logs, this.checkpoints, this.trash, pool);
+    this.compactedTo = new CleanerCheckpoint(
+      o.files,
+      o.directory,
+      readOffsetFile(o, CLEANER_FILE, "what was compacted out of a topic may then be taken for lost"),
+    );
+    this.cleaner = o.cleaner === undefined ? null : new LogCleaner(o, this.logs, this.compactedTo, o.cleaner);
     this.futures = new FutureLogs({
       files: o.files,
       directory: o.directory,
@@ -194,6 +207,8 @@ export class LogManager {
     try {
       // Before the name: a start after a kill must not bring back records that were deleted.
       if (log.startIsInsideSegment) this.checkpoints.write(logStarts, true);
+      if (log.mayHaveGaps) this.compactedTo.set(name, log.logStartOffset);
+      this.compactedTo.saveNow();
       log.renameTo(`${this.o.directory}/${name}`);
       this.o.files.syncDirectoryNow(this.o.directory);
     } catch (error) {
@@ -209,6 +224,7 @@ export class LogManager {
   disown(log: Log): void {
     log.letGo(`The partition ${log.name} has moved to another directory`);
     if (this.logs.get(log.name) === log) this.logs.delete(log.name);
+    this.forgetCompaction(log);
     this.upkeep.startMoved();
   }
 
@@ -246,6 +262,8 @@ export class LogManager {
    * before the former start would be lost.
    */
   private forgetFormer(name: string): void {
+    this.compactedTo.forget(name);
+    this.compactedTo.saveNow();
     for (const checkpoint of [recoveryPoints, logStarts, highWatermarks]) {
       if ((this.checkpoints.of(checkpoint).get(name) ?? 0) > 0) this.checkpoints.write(checkpoint, true);
     }
@@ -277,8 +295,15 @@ export class LogManager {
   private moveAway(log: Log, path: string, why: string): void {
     log.moveAway(path, why);
     this.logs.delete(log.name);
+    this.forgetCompaction(log);
     this.movedAway.add(log.name);
     this.upkeep.startMoved();
+  }
+
+  /** Has a cleaning of it end, too. The file follows with the next of its name, or when something else is noted in it. */
+  private forgetCompaction({ name }: Log): void {
+    this.cleaner?.interrupt(name);
+    this.compactedTo.forget(name);
   }
 
   /** Brings the names of directories that were made, renamed and removed to the device. Rejects with `IoError`. */
@@ -314,9 +339,13 @@ export class LogManager {
   truncate(log: Log, offset: number): number {
     const errorCode = log.truncateTo(offset);
     if (errorCode !== ErrorCode.NONE) return errorCode;
+    this.cleaner?.interrupt(log.name);
+    if ((this.compactedTo.of(log.name) ?? 0) > offset) this.compactedTo.set(log.name, offset);
     const known = this.checkpoints.of(recoveryPoints).get(log.name) ?? 0;
-    if (known <= offset) return ErrorCode.NONE;
-    const lowered = this.attempt("write recovery points", () => this.checkpoints.write(recoveryPoints, true));
+    const lowered = this.attempt("lower the checkpoints", () => {
+      this.compactedTo.saveNow();
+      if (known > offset) this.checkpoints.write(recoveryPoints, true);
+    });
     return lowered ? ErrorCode.NONE : ErrorCode.KAFKA_STORAGE_ERROR;
   }
 
@@ -325,7 +354,14 @@ export class LogManager {
    * once a second, and not again before it has resolved. Never rejects because of the disk.
    */
   async tick(): Promise<void> {
-    if (!this.closed) await this.upkeep.tick();
+    if (this.closed) return;
+    await this.upkeep.tick();
+    this.cleaner?.tick(this.upkeep.settledMs);
+  }
+
+  /** Resolves when no log is being compacted. */
+  async compactionSettled(): Promise<void> {
+    await this.cleaner?.settled();
   }
 
   /**
@@ -335,6 +371,7 @@ export class LogManager {
   async close(brokerEpoch = -1): Promise<void> {
     if (this.closed) return;
     this.closed = true;
+    await this.cleaner?.close();
     let clean = true;
     await manyAtOnce([...this.logs.values()], this.pool, async (log) => {
       if (!await log.close()) clean = false;
@@ -372,11 +409,6 @@ export class LogManager {
     const points = this.checkpoints.of(recoveryPoints);
     const starts = this.checkpoints.of(logStarts);
     const marks = this.checkpoints.of(highWatermarks);
-    const compacted = readOffsetFile(
-      this.o,
-      CLEANER_FILE,
-      "what Kafka's compactor took out of a topic may then be taken for lost",
-    );
     const slices = new Slices(clock);
     const deleted = new Set<string>();
     for (const { name, isDirectory } of files.list(directory)) {
@@ -399,9 +431,11 @@ export class LogManager {
         origin: closedCleanly ? "closed" : "crashed",
         endIsKnown: endsAreKnown,
         machineStopped,
-        wasCompacted: compacted.has(name) || isStateTopic(topic),
+        wasCompacted: this.compactedTo.of(name) !== undefined || isStateTopic(topic),
       });
       log.highWatermark = clamp(marks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
+      // What comes in the place of what was lost is not clean.
+      if ((this.compactedTo.of(name) ?? 0) > log.nextOffset) this.compactedTo.set(name, log.logStartOffset);
       this.logs.set(name, log);
       if (slices.isOver) await slices.next();
     }

@@ -186,6 +186,13 @@ export class LogSegments {
     this.snapshots.removeAt(replaced.slice(1).map(({ baseOffset }) => baseOffset));
   }
 
+  /** Removes the files of a cleaned segment that nobody wants any more. */
+  removeCleaned(baseOffset: number): void {
+    for (const suffix of SEGMENT_SUFFIXES) {
+      this.files.remove(this.pathOf(offsetName(baseOffset, suffix) + CLEANED_SUFFIX));
+    }
+  }
+
   /** Closes a segment and renames its files, which go for good `delayMs` later. */
   private rename(segment: Segment, delayMs: number): void {
     segment.close();

@@ -53,6 +53,8 @@ export class LogUpkeep {
   private round: Log[] = [];
   /** What retention holds records' timestamps against. */
   private readonly settledTime: SettledTime;
+  /** The wall clock's time as of the last {@link tick}, as far as it is believed. */
+  settledMs: number;
 
   constructor(
     private readonly o: UpkeepOptions,
@@ -62,7 +64,8 @@ export class LogUpkeep {
     private readonly pool: HandlePool,
   ) {
     this.lastCheckpointMs = this.lastHighWatermarkMs = this.lastRetentionMs = o.clock.monotonic();
-    this.settledTime = new SettledTime(o.clock.now(), o.clock.monotonic());
+    this.settledMs = o.clock.now();
+    this.settledTime = new SettledTime(this.settledMs, o.clock.monotonic());
   }
 
   /** A log begins elsewhere than the checkpoint says, or is gone: the next {@link tick} writes it. */
@@ -111,7 +114,7 @@ export class LogUpkeep {
 
   private visitLogs(now: number): void {
     const { clock } = this.o;
-    const settledMs = this.settledTime.at(clock.now(), now);
+    const settledMs = this.settledMs = this.settledTime.at(clock.now(), now);
     const slice = new Slices(clock, VISIT_MS);
     while (this.round.length > 0 && !slice.isOver) {
       const log = this.round.pop()!;

@@ -1,0 +1,243 @@
+/**
+ * Compaction of a data directory: which log next, how far each has come, and that nothing goes wrong when a log changes or
+ * goes while it is cleaned. The dirtiest goes first. The work itself is done on threads (`thread.ts`), which are made when
+ * there is something to clean, and ended after a look that found nothing.
+ */
+
+import type { Clock } from "../../base/clock.ts";
+import { Slices } from "../../base/slices.ts";
+import { type Files, IoError } from "../files.ts";
+import type { Log } from "../log.ts";
+import type { Cleanable } from "../log_compaction.ts";
+import type { CleanerCheckpoint } from "./checkpoint.ts";
+import type { CleanedGroup, CleaningJob, CleaningOutcome } from "./job.ts";
+import type { CleanerThread } from "./thread.ts";
+
+/** The `log.cleaner.*` settings; of memory and bytes each is for all threads together. */
+export interface CleanerSettings {
+  readonly threads: number;
+  readonly dedupeBufferBytes: number;
+  readonly dedupeLoadFactor: number;
+  readonly ioBufferBytes: number;
+  readonly ioBytesPerSecond: number;
+  readonly backoffMs: number;
+}
+
+export interface CleanerOptions {
+  /** As they are now. */
+  settings(): CleanerSettings;
+  makeThread(): CleanerThread;
+  /** Is told in a line of each log that was cleaned. */
+  onCleaned?(text: string): void;
+}
+
+interface CleanerPlace {
+  readonly files: Files;
+  readonly directory: string;
+  readonly clock: Clock;
+  onWarning(text: string): void;
+}
+
+/** What looking through the logs may hold up others for at a time. */
+const LOOK_MS = 4;
+const MIN_BUFFER_BYTES = 4096;
+/** A table of fewer keys is not worth a pass over a log. */
+const MIN_KEY_MAP_BYTES = 64 << 10;
+
+export class LogCleaner {
+  /** By name; the thread that each is cleaned by. */
+  private readonly cleaned = new Map<string, CleanerThread>();
+  /** Damaged ones: of no use to try them again. */
+  private readonly damaged = new WeakSet<Log>();
+  private readonly idle: CleanerThread[] = [];
+  private readonly rounds = new Set<Promise<void>>();
+  private nextLookMs: number;
+  /** Wall-clock time as far as it is believed. */
+  private nowMs: number;
+  private closed = false;
+
+  constructor(
+    private readonly place: CleanerPlace,
+    private readonly logs: ReadonlyMap<string, Log>,
+    private readonly checkpoint: CleanerCheckpoint,
+    private readonly o: CleanerOptions,
+  ) {
+    this.nowMs = place.clock.now();
+    this.nextLookMs = place.clock.monotonic() + o.settings().backoffMs;
+  }
+
+  /** Looks for something to clean if that is due, and has it done in the background. `nowMs` is wall-clock time. */
+  tick(nowMs: number): void {
+    this.nowMs = nowMs;
+    const { threads, backoffMs } = this.o.settings();
+    const monotonic = this.place.clock.monotonic();
+    if (this.closed || this.rounds.size >= threads || monotonic < this.nextLookMs) return;
+    this.nextLookMs = monotonic + backoffMs;
+    const round = this.round().catch((error) => {
+      this.place.onWarning(
+        `Compaction failed: ${error instanceof Error ? error.stack ?? error.message : error}`,
+      );
+    }).finally(() => this.rounds.delete(round));
+    this.rounds.add(round);
+  }
+
+  /** Resolves when nothing is cleaned any more, as far as it was begun by now. */
+  async settled(): Promise<void> {
+    while (this.rounds.size > 0) await Promise.all(this.rounds);
+  }
+
+  /** Has the cleaning of a log end, which is gone or not as it was. */
+  interrupt(name: string): void {
+    this.cleaned.get(name)?.interrupt();
+  }
+
+  /** Has all cleanings end, and waits for that. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const thread of this.cleaned.values()) thread.interrupt();
+    await this.settled();
+    this.endIdle();
+  }
+
+  private endIdle(): void {
+    for (const thread of this.idle.splice(0)) thread.end();
+  }
+
+  /** Cleans one log after the other until there is none. */
+  private async round(): Promise<void> {
+    /** Those that came to no good end: not again before the next round. */
+    const failed = new Set<Log>();
+    let isFirst = true;
+    for (; !this.closed; isFirst = false) {
+      const next = await this.dirtiest(failed);
+      if (next === null || this.closed) break;
+      const outcome = await this.cleanLog(next.log, next.found);
+      if (outcome.kind !== "done") failed.add(next.log);
+    }
+    if (isFirst && this.cleaned.size === 0) this.endIdle();
+    await this.saveCheckpoint();
+  }
+
+  /** What is most worth cleaning. Its log did not change since it was looked at. */
+  private async dirtiest(except: ReadonlySet<Log>): Promise<{ log: Log; found: Cleanable } | null> {
+    const slices = new Slices(this.place.clock, LOOK_MS);
+    const candidates: { log: Log; dirtyRatio: number }[] = [];
+    for (const log of [...this.logs.values()]) {
+      if (!log.config.cleanupPolicy.compact || except.has(log)) continue;
+      const found = this.look(log);
+      if (found !== null) candidates.push({ log, dirtyRatio: found.dirtyRatio });
+      if (slices.isOver) await slices.next();
+    }
+    candidates.sort((a, b) => b.dirtyRatio - a.dirtyRatio);
+    for (const { log } of candidates) {
+      const found = this.look(log);
+      if (found !== null) return { log, found };
+    }
+    return null;
+  }
+
+  private look(log: Log): Cleanable | null {
+    if (this.logs.get(log.name) !== log || this.cleaned.has(log.name) || this.damaged.has(log)) return null;
+    return log.cleanable(this.checkpoint.of(log.name), this.nowMs);
+  }
+
+  private async cleanLog(log: Log, found: Cleanable): Promise<CleaningOutcome> {
+    const { name } = log;
+    const thread = this.idle.pop() ?? this.o.makeThread();
+    this.cleaned.set(name, thread);
+    log.isBeingCleaned = true;
+    let isUsable = true;
+    let outcome: CleaningOutcome;
+    try {
+      // Before any record goes.
+      if (this.checkpoint.of(name) === undefined) this.checkpoint.set(name, found.firstDirtyOffset);
+      await this.checkpoint.save();
+      const { ioBytesPerSecond } = this.o.settings();
+      outcome = await thread.run(
+        this.jobOf(log, found),
+        ioBytesPerSecond,
+        (group) => this.replace(log, found, group),
+      );
+    } catch (error) {
+      isUsable = error instanceof IoError;
+      outcome = { kind: "failed", reason: error instanceof Error ? error.message : String(error) };
+    }
+    this.cleaned.delete(name);
+    log.isBeingCleaned = false;
+    if (isUsable) this.idle.push(thread);
+    else thread.end();
+    this.note(log, found, outcome);
+    return outcome;
+  }
+
+  private jobOf(log: Log, found: Cleanable): CleaningJob {
+    const { threads, dedupeBufferBytes, dedupeLoadFactor, ioBufferBytes } = this.o.settings();
+    const { config } = log;
+    const share = 1 / Math.max(1, threads);
+    return {
+      directory: `${this.place.directory}/${log.name}`,
+      segments: found.segments.map(({ baseOffset, size, createdMs }) => {
+        return { baseOffset, size, modifiedMs: createdMs };
+      }),
+      laterBases: found.laterBases,
+      firstDirtyOffset: found.firstDirtyOffset,
+      upperBound: found.upperBound,
+      producers: log.producersLast(),
+      nowMs: this.nowMs,
+      deleteRetentionMs: config.deleteRetentionMs,
+      segmentBytes: config.segmentBytes,
+      segmentIndexBytes: config.segmentIndexBytes,
+      indexIntervalBytes: config.indexIntervalBytes,
+      compressionLevel: config.compressionLevel,
+      keyMapBytes: Math.max(MIN_KEY_MAP_BYTES, dedupeBufferBytes * share),
+      keyMapLoadFactor: dedupeLoadFactor,
+      bufferBytes: Math.max(MIN_BUFFER_BYTES, Math.floor(ioBufferBytes * share / 2)),
+    };
+  }
+
+  private async replace(log: Log, found: Cleanable, group: CleanedGroup): Promise<boolean> {
+    if (this.logs.get(log.name) !== log) return false;
+    if (!log.replaceSegments(this.closed ? null : found, group)) return false;
+    try {
+      // What is taken out of a later group may hide what is in this one, and must not be gone without it.
+      await this.place.files.syncDirectory(`${this.place.directory}/${log.name}`);
+      return true;
+    } catch (error) {
+      if (!(error instanceof IoError)) throw error;
+      this.place.onWarning(`Cannot go on compacting ${log.name}: ${error.message}`);
+      return false;
+    }
+  }
+
+  private note(log: Log, found: Cleanable, outcome: CleaningOutcome): void {
+    const { name } = log;
+    if (this.logs.get(name) !== log) return;
+    switch (outcome.kind) {
+      case "done": {
+        const { bytesRead, bytesWritten, recordsRead, recordsKept, keys } = outcome.stats;
+        this.checkpoint.set(name, outcome.endOffset);
+        this.o.onCleaned?.(
+          `Compacted ${name} from offset ${found.firstDirtyOffset} to ${outcome.endOffset}: ${keys} keys, ` +
+            `${recordsKept} of ${recordsRead} records stay, ${bytesRead} bytes read, ${bytesWritten} written`,
+        );
+        break;
+      }
+      case "damaged":
+        this.damaged.add(log);
+        this.place.onWarning(`${name} is not compacted any more: ${outcome.reason}`);
+        break;
+      case "failed":
+        this.place.onWarning(`Cannot compact ${name} now: ${outcome.reason}; will try again`);
+        break;
+    }
+  }
+
+  private async saveCheckpoint(): Promise<void> {
+    try {
+      await this.checkpoint.save();
+    } catch (error) {
+      if (!(error instanceof IoError)) throw error;
+      this.place.onWarning(`Cannot note how far logs are compacted: ${error.message}; will try again`);
+    }
+  }
+}

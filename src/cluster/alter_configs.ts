@@ -1,14 +1,15 @@
 /**
- * AlterConfigs and IncrementalAlterConfigs as a decision: what the settings of topics, brokers and groups become, given
- * the image. Codes and the order of the checks are those of Kafka 4.4 (observed), except where Kafka answers nothing at
- * all or UNKNOWN_SERVER_ERROR to a request that contradicts itself: that is INVALID_REQUEST here.
+ * AlterConfigs and IncrementalAlterConfigs as a decision: what the settings of topics, brokers, groups and client metrics
+ * subscriptions become, given the image. Codes, texts and the order of the checks are those of Kafka 4.4 (observed),
+ * except where Kafka answers nothing at all or UNKNOWN_SERVER_ERROR to a request that contradicts itself: that is
+ * INVALID_REQUEST here. The levels of loggers, the fifth kind, are nothing that is stored: a handler sets them.
  */
 import { ErrorCode } from "../codec/errors.ts";
 import type { MetadataImage, TopicImage } from "./image.ts";
 import { topicNameProblem } from "./topic_names.ts";
 
-/** Resource types of the protocol whose settings are cluster metadata. */
-export const ResourceType = { TOPIC: 2, BROKER: 4, GROUP: 32 } as const;
+/** Resource types of the protocol. */
+export const ResourceType = { TOPIC: 2, BROKER: 4, BROKER_LOGGER: 8, CLIENT_METRICS: 16, GROUP: 32 } as const;
 
 /** What IncrementalAlterConfigs can do to a setting (KIP-339). */
 export const ConfigOperation = { SET: 0, DELETE: 1, APPEND: 2, SUBTRACT: 3 } as const;
@@ -34,18 +35,28 @@ export interface AlterConfigsResult {
   readonly resourceName: string;
 }
 
-/** What the decision has to know of settings; `kind` is a {@link ResourceType}. */
+/** Why a resource does not change. */
+export interface Refusal {
+  readonly errorCode: number;
+  readonly errorMessage: string;
+}
+
+/** What the decision has to know of the settings of one kind of resource. */
 export interface SettingRules {
-  isList(kind: number, name: string): boolean;
-  /** The value that a list has when it is not set, which appending starts from; null for none. */
-  inherited(kind: number, name: string): string | null;
-  /** Why a resource cannot have these settings, in one line; null when it can. `changed` has the names that the request names. */
-  problem(
-    kind: number,
-    resourceName: string,
-    overrides: ReadonlyMap<string, string>,
-    changed: readonly string[],
-  ): string | null;
+  /** The default of a setting that can be appended to, and subtracted from; null for all others. */
+  listDefault(name: string): string | null;
+  /** Why it is refused to append to another one, or to subtract. */
+  noList(operation: "APPEND" | "SUBTRACT", name: string): string;
+  /** Why a resource cannot have these settings; null when it can. */
+  problem(resourceName: string, overrides: Overrides): Refusal | null;
+}
+
+/** The rules of each kind of resource whose settings are stored. */
+export interface RulesByKind {
+  readonly topic: SettingRules;
+  readonly broker: SettingRules;
+  readonly group: SettingRules;
+  readonly clientMetrics: SettingRules;
 }
 
 export interface AlterConfigsPlan {
@@ -54,16 +65,26 @@ export interface AlterConfigsPlan {
   /** Topics as they will be. */
   readonly topics: readonly TopicImage[];
   /** All settings that the resource will have, by its name. */
-  readonly brokerConfigs: ReadonlyMap<string, ReadonlyMap<string, string>>;
-  readonly groupConfigs: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  readonly brokerConfigs: ReadonlyMap<string, Overrides>;
+  readonly groupConfigs: ReadonlyMap<string, Overrides>;
+  readonly clientMetricsConfigs: ReadonlyMap<string, Overrides>;
 }
 
-interface Refusal {
-  readonly errorCode: number;
-  readonly errorMessage: string;
-}
+/** Characters; as many bytes as they may be, they fit into the 32,767 of old versions. */
+const MAX_MESSAGE = 10_000;
 
 type Overrides = ReadonlyMap<string, string>;
+
+/** How the settings of one kind of resource are found, judged and kept. */
+interface Kind {
+  readonly rules: SettingRules;
+  /** The name under which they are stored, or why a resource of this name has none. */
+  storedAs(name: string): string | Refusal;
+  current(name: string): Overrides | undefined;
+  /** What is wrong with the resource itself; asked last. */
+  missing(name: string): Refusal | null;
+  keep(name: string, overrides: Overrides): void;
+}
 
 /**
  * Decides on a whole request. Without `incremental`, a resource loses every setting that the request does not name. A
@@ -73,128 +94,173 @@ export function planAlterConfigs(
   image: MetadataImage,
   resources: readonly AlterableResource[],
   incremental: boolean,
-  rules: SettingRules,
+  rules: RulesByKind,
 ): AlterConfigsPlan {
   const topics: TopicImage[] = [];
   const brokerConfigs = new Map<string, Overrides>();
   const groupConfigs = new Map<string, Overrides>();
-  const counts = Map.groupBy(
-    resources,
-    ({ resourceType, resourceName }) => `${resourceType} ${resourceName}`,
-  );
-  const results = resources.map((resource): AlterConfigsResult => {
+  const clientMetricsConfigs = new Map<string, Overrides>();
+  const asItIs = (name: string) => name;
+  const never = () => null;
+  const kinds = new Map<number, Kind>([
+    [ResourceType.TOPIC, {
+      rules: rules.topic,
+      storedAs: asItIs,
+      current: (name) => image.topics.get(name)?.configs,
+      missing: (name) => image.topics.has(name) ? null : noTopic(name),
+      keep: (name, configs) => void topics.push({ ...image.topics.get(name)!, configs }),
+    }],
+    [ResourceType.BROKER, {
+      rules: rules.broker,
+      storedAs: (name) => storedBroker(image, name),
+      current: (name) => image.brokerConfigs.get(name),
+      missing: never,
+      keep: (name, configs) => void brokerConfigs.set(name, configs),
+    }],
+    [ResourceType.GROUP, {
+      rules: rules.group,
+      storedAs: asItIs,
+      current: (name) => image.groupConfigs.get(name),
+      missing: never,
+      keep: (name, configs) => void groupConfigs.set(name, configs),
+    }],
+    [ResourceType.CLIENT_METRICS, {
+      rules: rules.clientMetrics,
+      storedAs: asItIs,
+      current: (name) => image.clientMetricsConfigs.get(name),
+      missing: never,
+      keep: (name, configs) => void clientMetricsConfigs.set(name, configs),
+    }],
+  ]);
+  const malformed = malformedResources(resources);
+  const results = resources.map((resource, index): AlterConfigsResult => {
     const { resourceType, resourceName } = resource;
-    const outcome = counts.get(`${resourceType} ${resourceName}`)!.length > 1
-      ? refuse(ErrorCode.INVALID_REQUEST, "The request names this resource more than once")
-      : decide(image, resource, incremental, rules);
-    if (isRefusal(outcome)) return { ...outcome, resourceType, resourceName };
-    if (resourceType === ResourceType.TOPIC) {
-      topics.push({ ...image.topics.get(resourceName)!, configs: outcome });
-    } else if (resourceType === ResourceType.BROKER) brokerConfigs.set(resourceName, outcome);
-    else groupConfigs.set(resourceName, outcome);
-    return { errorCode: ErrorCode.NONE, errorMessage: null, resourceType, resourceName };
+    const refusal = malformed[index] ?? decide(kinds.get(resourceType), resource, incremental);
+    const { errorCode, errorMessage } = refusal ?? { errorCode: ErrorCode.NONE, errorMessage: null };
+    return { errorCode, errorMessage: errorMessage && shortened(errorMessage), resourceType, resourceName };
   });
-  return { results, topics, brokerConfigs, groupConfigs };
+  return { results, topics, brokerConfigs, groupConfigs, clientMetricsConfigs };
 }
 
-function refuse(errorCode: number, errorMessage: string): Refusal {
-  return { errorCode, errorMessage };
+/** A message with what a client sent in it, for which old versions have no more room than for that alone. */
+export function shortened(errorMessage: string): string {
+  return errorMessage.length <= MAX_MESSAGE ? errorMessage : `${errorMessage.slice(0, MAX_MESSAGE)}…`;
 }
 
-function isRefusal(outcome: Overrides | Refusal): outcome is Refusal {
-  return "errorCode" in outcome;
+/** What is wrong with the form of each resource of a request, whatever its kind; null where nothing is. */
+export function malformedResources(resources: readonly AlterableResource[]): (Refusal | null)[] {
+  const key = ({ resourceType, resourceName }: AlterableResource) => `${resourceType} ${resourceName}`;
+  const named = Map.groupBy(resources, key);
+  return resources.map((resource) => {
+    if (named.get(key(resource))!.length > 1) return invalid("Each resource must appear at most once.");
+    const { configs } = resource;
+    if (new Set(configs.map(({ name }) => name)).size < configs.length) {
+      return invalid("Error due to duplicate config keys");
+    }
+    const nulls = configs.filter(({ value, configOperation }) =>
+      value === null && configOperation !== ConfigOperation.DELETE
+    );
+    if (nulls.length === 0) return null;
+    return invalid(`Null value not supported for : ${nulls.map(({ name }) => name).join(", ")}`);
+  });
 }
 
-/** The settings that the resource will have, or why not. */
+/** Why a resource with a broker's id for a name is none of this broker's; null when it is. */
+export function otherBroker(name: string, nodeId: number): Refusal | null {
+  if (!/^[+-]?\d{1,10}$/.test(name)) return invalid(`Node id must be an integer, but it is: ${name}`);
+  if (Number(name) === nodeId) return null;
+  return invalid(`Unexpected broker id, expected ${nodeId}, but received ${Number(name)}`);
+}
+
+/** Keeps what the resource will have, or says why it does not change. */
 function decide(
-  image: MetadataImage,
+  kind: Kind | undefined,
   { resourceType, resourceName, configs }: AlterableResource,
   incremental: boolean,
-  rules: SettingRules,
-): Overrides | Refusal {
-  const current = currentOverrides(image, resourceType, resourceName);
-  if (isRefusal(current)) return current;
-  const changed = configs.map(({ name }) => name);
-  if (new Set(changed).size < changed.length) {
-    return refuse(ErrorCode.INVALID_REQUEST, "The request names a setting more than once");
-  }
-  const overrides = incremental
-    ? applyOperations(current, configs, resourceType, rules)
-    : applyOperations(new Map(), configs.map(({ name, value }) => ({ name, value })), resourceType, rules);
-  if (isRefusal(overrides)) return overrides;
-  const problem = rules.problem(resourceType, resourceName, overrides, changed);
-  if (problem === null) return overrides;
-  const isBroker = resourceType === ResourceType.BROKER;
-  return refuse(isBroker ? ErrorCode.INVALID_REQUEST : ErrorCode.INVALID_CONFIG, problem);
-}
-
-/** What is set for the resource now, or why it can have no settings. */
-function currentOverrides(image: MetadataImage, type: number, name: string): Overrides | Refusal {
-  switch (type) {
-    case ResourceType.TOPIC: {
-      if (name === "") return refuse(ErrorCode.INVALID_REQUEST, "There are no settings for all topics");
-      const problem = topicNameProblem(name);
-      if (problem !== null) return refuse(ErrorCode.INVALID_TOPIC_EXCEPTION, problem);
-      return image.topics.get(name)?.configs ??
-        refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, `There is no topic '${name}'`);
-    }
-    case ResourceType.BROKER: {
-      if (name !== "" && !(/^\d{1,10}$/.test(name) && image.brokers.has(Number(name)))) {
-        return refuse(ErrorCode.INVALID_REQUEST, `There is no broker with the id "${name}"`);
-      }
-      return image.brokerConfigs.get(name) ?? new Map();
-    }
-    case ResourceType.GROUP: {
-      if (name === "") return refuse(ErrorCode.INVALID_REQUEST, "There are no settings for all groups");
-      return image.groupConfigs.get(name) ?? new Map();
-    }
-    default:
-      return refuse(
-        ErrorCode.INVALID_REQUEST,
-        `Resources of type ${type} have no settings that can be changed`,
-      );
-  }
+): Refusal | null {
+  if (kind === undefined) return invalid(`Unknown resource type ${resourceType}`);
+  const name = kind.storedAs(resourceName);
+  if (typeof name !== "string") return name;
+  const before = incremental ? kind.current(name) ?? new Map<string, string>() : new Map<string, string>();
+  const changes = incremental ? configs : configs.map(({ name, value }) => ({ name, value }));
+  const after = applyOperations(before, changes, kind.rules);
+  if ("errorCode" in after) return after;
+  const refusal = kind.rules.problem(name, after) ?? kind.missing(name);
+  if (refusal === null) kind.keep(name, after);
+  return refusal;
 }
 
 function applyOperations(
   current: Overrides,
   changes: readonly ConfigChange[],
-  kind: number,
   rules: SettingRules,
 ): Overrides | Refusal {
   const overrides = new Map(current);
   for (const { name, value, configOperation = ConfigOperation.SET } of changes) {
-    if (configOperation === ConfigOperation.DELETE) {
-      overrides.delete(name);
-      continue;
-    }
-    if (value === null) return refuse(ErrorCode.INVALID_REQUEST, `${name} must have a value, null is none`);
     switch (configOperation) {
       case ConfigOperation.SET:
-        overrides.set(name, value);
+        overrides.set(name, value!);
+        break;
+      case ConfigOperation.DELETE:
+        overrides.delete(name);
         break;
       case ConfigOperation.APPEND:
       case ConfigOperation.SUBTRACT: {
-        if (!rules.isList(kind, name)) {
-          return refuse(
-            ErrorCode.INVALID_CONFIG,
-            `Only a list can be appended to or subtracted from: ${name} is none`,
-          );
+        const appends = configOperation === ConfigOperation.APPEND;
+        const fallback = rules.listDefault(name);
+        if (fallback === null) {
+          const errorMessage = rules.noList(appends ? "APPEND" : "SUBTRACT", name);
+          return { errorCode: ErrorCode.INVALID_CONFIG, errorMessage };
         }
-        const before = listOf(overrides.get(name) ?? rules.inherited(kind, name) ?? "");
-        const after = configOperation === ConfigOperation.APPEND
-          ? [...new Set([...before, ...listOf(value)])]
-          : before.filter((element) => !listOf(value).includes(element));
-        overrides.set(name, after.join(","));
+        const elements = split(overrides.get(name) ?? fallback).filter((element) => element !== "");
+        overrides.set(name, (appends ? appended : subtracted)(elements, split(value!)).join(","));
         break;
       }
       default:
-        return refuse(ErrorCode.INVALID_REQUEST, `There is no operation ${configOperation} on settings`);
+        return invalid(`There is no operation ${configOperation} on settings`);
     }
   }
   return overrides;
 }
 
-function listOf(text: string): string[] {
-  return text.split(",").map((element) => element.trim()).filter((element) => element !== "");
+// Elements are compared as they are, blanks included, and of those that come twice one is taken away.
+function appended(elements: readonly string[], more: readonly string[]): string[] {
+  return [...elements, ...new Set(more.filter((element) => !elements.includes(element)))];
+}
+
+function subtracted(elements: readonly string[], fewer: readonly string[]): string[] {
+  const left = [...elements];
+  for (const element of fewer) {
+    const at = left.indexOf(element);
+    if (at >= 0) left.splice(at, 1);
+  }
+  return left;
+}
+
+/** As Java splits: empty texts at the end are none, but an empty text is one. */
+function split(text: string): string[] {
+  return text === "" ? [""] : text.replace(/,+$/, "").split(",");
+}
+
+/** All brokers have one entry, "", and each has one by its id, however that is written. */
+function storedBroker(image: MetadataImage, name: string): string | Refusal {
+  return name === "" ? name : otherBroker(name, image.controllerId) ?? String(Number(name));
+}
+
+function noTopic(name: string): Refusal {
+  return {
+    errorCode: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    errorMessage: `The topic '${name}' does not exist.`,
+  };
+}
+
+/** Why there can be no topic of this name to have settings; null when there can. */
+export function topicResourceProblem(name: string): Refusal | null {
+  if (name === "") return invalid("Default topic resources are not allowed.");
+  const problem = topicNameProblem(name);
+  return problem === null ? null : { errorCode: ErrorCode.INVALID_TOPIC_EXCEPTION, errorMessage: problem };
+}
+
+function invalid(errorMessage: string): Refusal {
+  return { errorCode: ErrorCode.INVALID_REQUEST, errorMessage };
 }

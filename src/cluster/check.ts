@@ -12,6 +12,7 @@ import { StartupError } from "../base/startup_error.ts";
 import type { TopicImage } from "./image.ts";
 import {
   BROKER_CONFIG_PREFIX,
+  CLIENT_METRICS_CONFIG_PREFIX,
   CLUSTER_KEY,
   CorruptRow,
   DELETION_PREFIX,
@@ -42,6 +43,8 @@ export interface CheckedMetadata {
   /** Ids of topics that were deleted and whose directories may still be there. */
   readonly deletions: ReadonlySet<string>;
 }
+
+const CONFIG_PREFIXES = [BROKER_CONFIG_PREFIX, GROUP_CONFIG_PREFIX, CLIENT_METRICS_CONFIG_PREFIX];
 
 /** How a broker ends that finds the file like that. */
 const REFUSED = "does not start until a copy is put back, or the file is moved away";
@@ -140,7 +143,7 @@ function checkDatabase(database: DatabaseSync, path: string, report: Report): Ch
         parseDeletionRow(key, value);
         deletions.add(key.slice(DELETION_PREFIX.length));
       } else if (key === PRODUCER_IDS_KEY) parseProducerIdsRow(value);
-      else if (key.startsWith(BROKER_CONFIG_PREFIX) || key.startsWith(GROUP_CONFIG_PREFIX)) {
+      else if (CONFIG_PREFIXES.some((prefix) => key.startsWith(prefix))) {
         parseConfigRow(key, value);
       }
     } catch (error) {

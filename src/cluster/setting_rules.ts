@@ -1,45 +1,61 @@
 /** What the settings tables say to those who decide about changes of settings. */
-import { assert } from "../base/assert.ts";
-import { type BrokerConfig, brokerRow, validateBrokerSetting } from "../config/broker_config.ts";
-import type { BrokerSettingName } from "../config/broker.ts";
-import { groupRows } from "../config/group.ts";
-import {
-  GroupSettings,
-  TopicSettings,
-  validateGroupSettings,
-  validateTopicSettings,
-} from "../config/resource_settings.ts";
+import { ErrorCode } from "../codec/errors.ts";
+import { validateBrokerChange } from "../config/broker_changes.ts";
+import { type BrokerConfig, brokerRow } from "../config/broker_config.ts";
+import { validateClientMetrics } from "../config/client_metrics.ts";
+import { validateGroupSettings, validateTopicSettings } from "../config/resource_settings.ts";
 import type { Setting } from "../config/setting.ts";
 import { topicRows } from "../config/topic.ts";
-import { ResourceType, type SettingRules } from "./alter_configs.ts";
+import { type Refusal, type RulesByKind, type SettingRules, topicResourceProblem } from "./alter_configs.ts";
 
 /** The rules as the tables of src/config and the broker's settings in force have them. */
-export function settingRules(config: BrokerConfig): SettingRules {
+export function settingRules(config: BrokerConfig): RulesByKind {
   return {
-    isList: (kind, name) => rowOf(kind, name)?.type === "list",
-    inherited(kind, name) {
-      if (kind === ResourceType.TOPIC) return new TopicSettings(new Map(), config).describe([name])[0].value;
-      if (kind === ResourceType.GROUP) return new GroupSettings(new Map(), config).describe([name])[0].value;
-      return config.text(name as BrokerSettingName);
+    topic: {
+      listDefault: (name) =>
+        listDefault(Object.hasOwn(topicRows, name) ? topicRows[name as keyof typeof topicRows] : undefined),
+      noList,
+      problem: (name, overrides) =>
+        topicResourceProblem(name) ?? badConfig(validateTopicSettings(overrides, config)),
     },
-    problem(kind, resourceName, overrides, changed) {
-      if (kind === ResourceType.TOPIC) return validateTopicSettings(overrides, config);
-      if (kind === ResourceType.GROUP) return validateGroupSettings(overrides, config);
-      assert(kind === ResourceType.BROKER, `settings of resource type ${kind}`);
-      const scope = resourceName === "" ? "cluster" : "broker";
-      for (const name of changed) {
-        const problem = validateBrokerSetting(name, overrides.get(name) ?? null, scope);
-        if (problem !== null) return problem;
-      }
-      return null;
+    broker: {
+      listDefault: (name) => listDefault(brokerRow(name)),
+      noList: (operation, name) =>
+        brokerRow(name) === undefined
+          ? `Unknown config name: ${name}`
+          : `Config value ${operation.toLowerCase()} is not allowed for config key: ${name}`,
+      problem: (name, overrides) =>
+        validateBrokerChange(config, name === "" ? "cluster" : "broker", overrides),
+    },
+    group: {
+      ...withoutLists,
+      problem: (name, overrides) =>
+        nameless(name, "Default group resources are not allowed.") ??
+          badConfig(validateGroupSettings(overrides, config)),
+    },
+    clientMetrics: {
+      ...withoutLists,
+      problem: (name, overrides) =>
+        nameless(name, "Subscription name can't be empty") ?? validateClientMetrics(overrides),
     },
   };
 }
 
-function rowOf(kind: number, name: string): Setting<unknown> | undefined {
-  if (kind === ResourceType.BROKER) return brokerRow(name);
-  const rows: Readonly<Record<string, Setting<unknown>>> = kind === ResourceType.TOPIC
-    ? topicRows
-    : groupRows;
-  return Object.hasOwn(rows, name) ? rows[name] : undefined;
+function noList(operation: string, name: string): string {
+  return `Can't ${operation} to key ${name} because its type is not LIST.`;
+}
+
+/** Kafka's controller knows the types of topics' and brokers' settings only. */
+const withoutLists: Pick<SettingRules, "listDefault" | "noList"> = { listDefault: () => null, noList };
+
+function listDefault(row: Setting<unknown> | undefined): string | null {
+  return row?.type === "list" ? row.defaultText ?? "" : null;
+}
+
+function badConfig(errorMessage: string | null): Refusal | null {
+  return errorMessage === null ? null : { errorCode: ErrorCode.INVALID_CONFIG, errorMessage };
+}
+
+function nameless(name: string, errorMessage: string): Refusal | null {
+  return name === "" ? { errorCode: ErrorCode.INVALID_REQUEST, errorMessage } : null;
 }

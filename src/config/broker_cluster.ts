@@ -168,6 +168,31 @@ export const clusterRows = {
     doc: "Length of a sample of that quota.",
   }),
   "controller.quota.window.size.seconds": int({ or: 1, min: 1, doc: "Length of a sample of that quota." }),
+  // Only ever set while the broker runs, by kafka-reassign-partitions; not listed before that (KIP-73, KIP-113).
+  "leader.replication.throttled.rate": long({
+    or: null,
+    min: 0,
+    update: "cluster-wide",
+    internal: true,
+    unused: true,
+    doc: "Bytes a second that throttled replicas may be read with; a broker alone has no followers.",
+  }),
+  "follower.replication.throttled.rate": long({
+    or: null,
+    min: 0,
+    update: "cluster-wide",
+    internal: true,
+    unused: true,
+    doc:
+      "Bytes a second that throttled replicas may be fetched with; a broker alone has no leader to follow.",
+  }),
+  "replica.alter.log.dirs.io.max.bytes.per.second": long({
+    or: null,
+    min: 0,
+    update: "cluster-wide",
+    internal: true,
+    doc: "Bytes a second that moves between data directories may take.",
+  }),
   "client.quota.callback.class": javaClass({
     or: null,
     unused: true,

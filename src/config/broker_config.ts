@@ -27,7 +27,8 @@ export interface DescribedSetting {
   readonly sensitive: boolean;
   readonly synonyms: readonly DescribedSynonym[];
   readonly type: number;
-  readonly doc: string;
+  /** Null for a setting that nobody knows. */
+  readonly doc: string | null;
 }
 
 /** What TypeScript sees as the value of a broker setting. */
@@ -88,17 +89,16 @@ export class BrokerConfig {
 
   /**
    * Replaces what clients changed: for this broker, and for all brokers of the cluster. The values must have passed
-   * {@link validateBrokerSetting}; one that a newer release no longer allows is skipped and comes back as a line of text.
+   * `validateBrokerChange`; one that a newer release no longer allows is skipped and comes back as a line of text. Names
+   * that nobody knows are kept: they belong to plug-ins in Kafka, and whoever set them wants to see them again.
    */
   setDynamic(broker: ReadonlyMap<string, string>, cluster: ReadonlyMap<string, string>): string[] {
     const problems: string[] = [];
     const kept = (values: ReadonlyMap<string, string>) => {
       const result = new Map<string, string>();
       for (const [name, text] of values) {
-        const row = brokerRow(name);
-        const parsed = row?.parse(text);
-        if (!parsed) problems.push(`Unknown broker config name: ${name}`);
-        else if ("error" in parsed) problems.push(invalidValue(name, text, parsed.error));
+        const parsed = brokerRow(name)?.parse(text) ?? { text };
+        if ("error" in parsed) problems.push(invalidValue(name, text, parsed));
         else result.set(name, parsed.text);
       }
       return result;
@@ -110,27 +110,40 @@ export class BrokerConfig {
     return problems;
   }
 
+  /**
+   * The settings as they would be with other values of clients, for this broker (`scope` "broker") or for all: what a
+   * change is judged by before it is made.
+   */
+  changed(scope: "broker" | "cluster", values: ReadonlyMap<string, string>): BrokerConfig {
+    const config = new BrokerConfig(this.statics);
+    if (scope === "broker") config.setDynamic(values, this.#dynamicDefault);
+    else config.setDynamic(this.#dynamicBroker, values);
+    return config;
+  }
+
   /** Every setting as DescribeConfigs shows it, or those named; names without a setting are left out. */
   describe(names?: readonly string[]): DescribedSetting[] {
     const listed = names ?? [...Object.keys(brokerRows), ...this.#unknownNames()];
     const result: DescribedSetting[] = [];
-    for (const name of listed) {
+    for (const name of new Set(listed)) {
       const row = brokerRow(name);
-      if (row) result.push(this.#describeRow(name, row));
-      else if (this.statics.has(name)) result.push(this.#describeUnknown(name));
+      const isSet = this.#given(name) !== undefined;
+      if (row && (isSet || !row.internal)) result.push(this.#describeRow(name, row));
+      else if (!row && isSet) result.push(this.#describeUnknown(name));
     }
     return result;
   }
 
   /** What clients changed for all brokers of the cluster, as DescribeConfigs shows it for the broker named "". */
-  describeClusterDefaults(): DescribedSetting[] {
+  describeClusterDefaults(names?: readonly string[]): DescribedSetting[] {
     const result: DescribedSetting[] = [];
+    const source = configSource.dynamicDefaultBroker;
     for (const [name, text] of this.#dynamicDefault) {
+      if (names !== undefined && !names.includes(name)) continue;
       const row = brokerRow(name);
-      if (!row) continue;
-      const value = row.sensitive ? null : text;
-      const source = configSource.dynamicDefaultBroker;
-      result.push({ ...describedBasics(name, row), value, source, synonyms: [{ name, value, source }] });
+      const value = !row || row.sensitive ? null : text;
+      const basics = row ? describedBasics(name, row) : unknownBasics(name);
+      result.push({ ...basics, value, source, synonyms: [{ name, value, source }] });
     }
     return result;
   }
@@ -198,36 +211,19 @@ export class BrokerConfig {
     };
   }
 
-  /** Kafka shows a name that it does not know as if it were a secret, because it might be one. */
   #describeUnknown(name: string): DescribedSetting {
-    const source = configSource.staticBroker;
-    const synonyms = [{ name, value: null, source }];
-    return { name, value: null, readOnly: true, source, sensitive: true, synonyms, type: 0, doc: "" };
+    const synonyms: DescribedSynonym[] = [];
+    const level = (source: number, has: boolean) => has && synonyms.push({ name, value: null, source });
+    level(configSource.dynamicBroker, this.#dynamicBroker.has(name));
+    level(configSource.dynamicDefaultBroker, this.#dynamicDefault.has(name));
+    level(configSource.staticBroker, this.statics.has(name));
+    return { ...unknownBasics(name), value: null, source: synonyms[0].source, synonyms };
   }
 
   #unknownNames(): string[] {
-    return [...this.statics.keys()].filter((name) => !brokerRow(name));
+    const given = [...this.#dynamicBroker.keys(), ...this.#dynamicDefault.keys(), ...this.statics.keys()];
+    return given.filter((name) => !brokerRow(name));
   }
-}
-
-/**
- * Judges a change that a client asks for, for one broker or (with `scope` cluster) for all; null when it is fine. A null
- * `text` takes the setting back.
- */
-export function validateBrokerSetting(
-  name: string,
-  text: string | null,
-  scope: "broker" | "cluster",
-): string | null {
-  const row = brokerRow(name);
-  if (!row) return `Unknown broker config name: ${name}`;
-  if (row.update === "read-only") return `Cannot change ${name} while the broker runs: set it at start`;
-  if (row.update === "per-broker" && scope === "cluster") {
-    return `Cannot change ${name} for the whole cluster: it belongs to a single broker`;
-  }
-  if (text === null) return null;
-  const parsed = row.parse(text);
-  return "error" in parsed ? invalidValue(name, text, parsed.error) : null;
 }
 
 function describedBasics(name: string, row: Setting<unknown>) {
@@ -240,14 +236,20 @@ function describedBasics(name: string, row: Setting<unknown>) {
   };
 }
 
+/** Kafka shows a name that it does not know as if it were a secret, because it might be one. */
+function unknownBasics(name: string) {
+  return { name, readOnly: true, sensitive: true, type: 0, doc: null };
+}
+
 function canonical(row: Setting<unknown>, text: string): string {
   const parsed = row.parse(text);
   return "error" in parsed ? text : parsed.text;
 }
 
-/** Reads `text` through `row`. Units apply to real spans of time only: -1 hours is "no limit", not an hour ago. */
+/** Reads `text` through `row`. Of the spans of time that have a unit, whatever is below 0 is -1, "no limit". */
 function scaled(row: Setting<unknown>, text: string, times: number): Resolved {
   const number = Number(text);
-  const parsed = row.parse(times === 1 || number < 0 ? text : String(number * times));
+  const isSpan = row.synonyms.some((synonym) => synonym.times !== 1);
+  const parsed = row.parse(isSpan && number < 0 ? "-1" : times === 1 ? text : String(number * times));
   return "error" in parsed ? { value: row.defaultValue, text: row.defaultText } : parsed;
 }

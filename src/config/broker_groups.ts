@@ -141,6 +141,13 @@ export const groupCoordinatorRows = {
     min: 0,
     doc: "Largest consumer.assignment.interval.ms that a group may have.",
   }),
+  "group.consumer.assignor.offload.enable": boolean({
+    or: true,
+    update: "cluster-wide",
+    internal: true,
+    unused: true,
+    doc: "Default of consumer.assignor.offload.enable of groups.",
+  }),
   "group.share.session.timeout.ms": int({
     or: 45000,
     min: 1,
@@ -188,6 +195,13 @@ export const groupCoordinatorRows = {
     or: 15000,
     min: 0,
     doc: "Largest share.assignment.interval.ms that a group may have.",
+  }),
+  "group.share.assignor.offload.enable": boolean({
+    or: true,
+    update: "cluster-wide",
+    internal: true,
+    unused: true,
+    doc: "Default of share.assignor.offload.enable of groups.",
   }),
   "errors.deadletterqueue.auto.create.topics.enable": boolean({
     or: false,
@@ -262,6 +276,13 @@ export const groupCoordinatorRows = {
     doc: "Largest streams.assignment.interval.ms that a group may have.",
   }),
   "group.streams.assignors": list({ or: "sticky", doc: "Assignors of streams groups, the default first." }),
+  "group.streams.assignor.offload.enable": boolean({
+    or: true,
+    update: "cluster-wide",
+    internal: true,
+    unused: true,
+    doc: "Default of streams.assignor.offload.enable of groups.",
+  }),
   "group.streams.rack.aware.assignment.tags": list({
     or: "",
     doc: "Default of streams.rack.aware.assignment.tags of groups.",

@@ -99,8 +99,7 @@ export const logRows = {
     or: 1,
     min: 0,
     update: "cluster-wide",
-    unused: true,
-    doc: "Compaction threads; one event loop does it.",
+    doc: "Threads that compact, for each data directory; none with 0.",
   }),
   "log.cleaner.io.max.bytes.per.second": double({
     or: Number.MAX_VALUE,
@@ -116,13 +115,11 @@ export const logRows = {
     or: 524288,
     min: 0,
     update: "cluster-wide",
-    unused: true,
     doc: "Memory for compaction's reads and writes.",
   }),
   "log.cleaner.io.buffer.load.factor": double({
     or: 0.9,
     update: "cluster-wide",
-    unused: true,
     doc: "How full compaction's map of keys may be.",
   }),
   "log.cleaner.backoff.ms": long({
@@ -167,6 +164,7 @@ export const logRows = {
   "log.dirs": list({ from: ["log.dir"], doc: "The data directories; log.dir when not set." }),
   "cordoned.log.dirs": list({
     or: "",
+    distinct: true,
     update: "per-broker",
     doc: "Data directories that take no new partitions.",
   }),

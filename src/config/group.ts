@@ -2,8 +2,12 @@
 import { boolean, int, list, string } from "./setting.ts";
 
 /** KIP-932: where a share group starts that has no position yet; the duration is ISO 8601 and not negative. */
-const offsetReset =
-  /^(latest|earliest|by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?)$/i;
+const duration = /^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?$/i;
+
+function isOffsetReset(text: string): boolean {
+  if (text === "latest" || text === "earliest") return true;
+  return text.startsWith("by_duration:") && duration.test(text.slice("by_duration:".length));
+}
 
 const shareAutoOffsetReset = string({
   or: "latest",
@@ -34,6 +38,12 @@ export const groupRows = {
     min: 0,
     from: ["group.consumer.assignment.interval.ms"],
     doc: "Shortest time between two assignments of a consumer group.",
+  }),
+  "consumer.assignor.offload.enable": boolean({
+    or: true,
+    internal: true,
+    from: ["group.consumer.assignor.offload.enable"],
+    doc: "Whether Kafka computes assignments of consumer groups on other threads; one event loop does it.",
   }),
   "share.session.timeout.ms": int({
     or: 45000,
@@ -69,9 +79,12 @@ export const groupRows = {
     ...shareAutoOffsetReset,
     parse(text: string) {
       const trimmed = text.trim();
-      return offsetReset.test(trimmed)
-        ? { value: trimmed, text: trimmed }
-        : { error: "must be latest, earliest, or by_duration: and a duration such as PT1H" };
+      if (isOffsetReset(trimmed)) return { value: trimmed, text: trimmed };
+      return {
+        error:
+          `Invalid value \`${trimmed}\` for configuration share.auto.offset.reset. The value must be either ` +
+          "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+      };
     },
   },
   "share.isolation.level": string({
@@ -88,6 +101,12 @@ export const groupRows = {
     min: 0,
     from: ["group.share.assignment.interval.ms"],
     doc: "Shortest time between two assignments of a share group.",
+  }),
+  "share.assignor.offload.enable": boolean({
+    or: true,
+    internal: true,
+    from: ["group.share.assignor.offload.enable"],
+    doc: "Whether Kafka computes assignments of share groups on other threads; one event loop does it.",
   }),
   "streams.session.timeout.ms": int({
     or: 45000,
@@ -118,6 +137,12 @@ export const groupRows = {
     min: 0,
     from: ["group.streams.assignment.interval.ms"],
     doc: "Shortest time between two assignments of a streams group.",
+  }),
+  "streams.assignor.offload.enable": boolean({
+    or: true,
+    internal: true,
+    from: ["group.streams.assignor.offload.enable"],
+    doc: "Whether Kafka computes assignments of streams groups on other threads; one event loop does it.",
   }),
   "streams.rack.aware.assignment.tags": list({
     or: "",

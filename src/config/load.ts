@@ -140,7 +140,7 @@ function badValues(values: ReadonlyMap<string, StaticValue>): string[] {
     if (name === "broker.id") continue; // node.id holds the same value and has the narrower range.
     const parsed = brokerRow(name)?.parse(text);
     if (parsed && "error" in parsed) {
-      errors.push(`${invalidValue(name, text, parsed.error)} (set by ${origin})`);
+      errors.push(`${invalidValue(name, text, parsed)} (set by ${origin})`);
     }
   }
   return errors;

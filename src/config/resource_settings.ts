@@ -5,7 +5,15 @@
 import type { BrokerSettingName } from "./broker.ts";
 import type { BrokerConfig, DescribedSetting, DescribedSynonym } from "./broker_config.ts";
 import { groupRows } from "./group.ts";
-import { configSource, invalidValue, type Parsed, type Setting, typeCode, type ValueOf } from "./setting.ts";
+import {
+  configSource,
+  firstInvalidValue,
+  type Parsed,
+  type Setting,
+  type SettingTable,
+  typeCode,
+  type ValueOf,
+} from "./setting.ts";
 import { topicRows } from "./topic.ts";
 
 /** What topics and groups have in common; see {@link TopicSettings} and {@link GroupSettings}. */
@@ -122,39 +130,25 @@ export class GroupSettings extends ResourceSettings<typeof groupRows> {
   }
 }
 
-/** Why a topic setting cannot have this value, in one line; null when it can. */
-export function validateTopicSetting(name: string, text: string): string | null {
-  if (!Object.hasOwn(topicRows, name)) return `Unknown topic config name: ${name}`;
-  return validate(topicRows[name as keyof typeof topicRows] as Setting<unknown>, name, text);
-}
-
 /**
- * Why a topic cannot have these overrides together, in one line; null when it can. Looks at each value and then at pairs,
- * with the broker's settings for what is not overridden.
+ * Why a topic cannot have these overrides together, in one line; null when it can. Looks for names that no topic has, then
+ * at each value in the order of the table, then at pairs, with the broker's settings for what is not overridden.
  */
 export function validateTopicSettings(
   overrides: ReadonlyMap<string, string>,
   broker: BrokerConfig,
 ): string | null {
-  for (const [name, text] of overrides) {
-    const error = validateTopicSetting(name, text);
-    if (error) return error;
-  }
+  const problem = problemOfOne("topic", topicRows, overrides);
+  if (problem !== null) return problem;
   const settings = new TopicSettings(overrides, broker);
   if (settings.get("remote.storage.enable")) {
-    return invalidValue("remote.storage.enable", "true", "tiered storage is not supported");
+    return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.";
   }
   const [min, max] = [settings.get("min.compaction.lag.ms"), settings.get("max.compaction.lag.ms")];
   if (min > max) {
-    return `conflict in configuration: min.compaction.lag.ms (${min}) is above max.compaction.lag.ms (${max})`;
+    return `conflict topic config setting min.compaction.lag.ms (${min}) > max.compaction.lag.ms (${max})`;
   }
   return null;
-}
-
-/** Why a group setting cannot have this value, in one line; null when it can. */
-export function validateGroupSetting(name: string, text: string): string | null {
-  if (!Object.hasOwn(groupRows, name)) return `Unknown group config name: ${name}`;
-  return validate(groupRows[name as keyof typeof groupRows] as Setting<unknown>, name, text);
 }
 
 /** Group settings that the broker bounds, with the broker settings that hold the bounds; null for no such bound. */
@@ -224,37 +218,46 @@ export function validateGroupSettings(
   overrides: ReadonlyMap<string, string>,
   broker: BrokerConfig,
 ): string | null {
-  for (const [name, text] of overrides) {
-    const error = validateGroupSetting(name, text);
-    if (error) return error;
-  }
+  const problem = problemOfOne("group", groupRows, overrides);
+  if (problem !== null) return problem;
   const settings = new GroupSettings(overrides, broker);
   for (const [name, lowest, highest] of groupBounds) {
     if (!overrides.has(name)) continue;
     const value = Number(settings.get(name));
-    const [min, max] = [lowest === null ? 0 : Number(broker.get(lowest)), Number(broker.get(highest))];
-    if (value < min || value > max) {
-      return invalidValue(
-        name,
-        `${value}`,
-        `this broker allows ${min} to ${max} (${lowest ?? "0"}, ${highest})`,
-      );
+    const max = Number(broker.get(highest));
+    if (lowest === null) {
+      if (value > max) return `${name} must be less than or equal to ${max}`;
+      continue;
     }
+    const min = Number(broker.get(lowest));
+    if (value < min || value > max) return `${name} must be in the range ${min} to ${max} inclusive.`;
   }
   for (const kind of ["consumer", "share", "streams"] as const) {
-    const [session, heartbeat] = [
-      settings.get(`${kind}.session.timeout.ms`),
-      settings.get(`${kind}.heartbeat.interval.ms`),
-    ];
-    if (session <= heartbeat) {
-      return `conflict in configuration: ${kind}.session.timeout.ms (${session}) must be above ` +
-        `${kind}.heartbeat.interval.ms (${heartbeat})`;
+    const [session, heartbeat] = [`${kind}.session.timeout.ms`, `${kind}.heartbeat.interval.ms`] as const;
+    if (settings.get(session) <= settings.get(heartbeat)) {
+      return `${session} must be greater than ${heartbeat}`;
     }
+  }
+  const assignor = overrides.get("streams.assignor.name");
+  const assignors = broker.get("group.streams.assignors");
+  if (assignor !== undefined && !assignors.includes(assignor.trim())) {
+    return `streams.assignor.name '${assignor}' is not a registered task assignor. Registered assignors are: ` +
+      `[${assignors.join(", ")}].`;
+  }
+  if (overrides.get("errors.deadletterqueue.topic.name")?.trim().startsWith("__")) {
+    return "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'";
   }
   return null;
 }
 
-function validate(row: Setting<unknown>, name: string, text: string): string | null {
-  const parsed = row.parse(text);
-  return "error" in parsed ? invalidValue(name, text, parsed.error) : null;
+/** What is wrong with a single one of the overrides. */
+function problemOfOne(
+  kind: string,
+  rows: SettingTable,
+  overrides: ReadonlyMap<string, string>,
+): string | null {
+  for (const name of overrides.keys()) {
+    if (!Object.hasOwn(rows, name)) return `Unknown ${kind} config name: ${name}`;
+  }
+  return firstInvalidValue(rows, overrides);
 }

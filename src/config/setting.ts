@@ -36,6 +36,7 @@ export const configSource = {
   dynamicDefaultBroker: 3,
   staticBroker: 4,
   default: 5,
+  brokerLogger: 6,
   clientMetrics: 7,
   group: 8,
 } as const;
@@ -43,8 +44,23 @@ export const configSource = {
 /** How a broker setting may change while the broker runs. Settings of topics and groups always may. */
 export type UpdateMode = "read-only" | "per-broker" | "cluster-wide";
 
-/** A value read from text with its canonical text (` 007` is `7`), or what would have been allowed. */
-export type Parsed<T> = { readonly value: T; readonly text: string } | { readonly error: string };
+/** A value read from text with its canonical text (` 007` is `7`), or why there is none. */
+export type Parsed<T> = { readonly value: T; readonly text: string } | Unparsable;
+
+/** Why a text is no value of a setting, in Kafka's words: tools print them, and scripts look for them. */
+export interface Unparsable {
+  readonly error: string;
+  /** The value as the message shows it; the given text when left out. */
+  readonly shown?: string;
+  /** The whole message, where it is not of the usual form. */
+  readonly sentence?: (name: string) => string;
+}
+
+/** Why settings are refused, with the code that a client gets. */
+export interface SettingProblem {
+  readonly errorCode: number;
+  readonly errorMessage: string;
+}
 
 /** Another setting that answers when a setting is not set; its number is multiplied by `times`. */
 export interface Synonym {
@@ -108,6 +124,8 @@ interface ListOptions extends Common {
   readonly oneOf?: readonly string[];
   /** Says what is allowed instead, when the elements are not. */
   readonly check?: (elements: readonly string[]) => string | null;
+  /** An element that comes twice is an error, and not dropped. */
+  readonly distinct?: boolean;
 }
 
 type OrNull<V, O> = O extends { readonly or: null } ? V | null : V;
@@ -119,7 +137,7 @@ export function boolean(options: Common & { readonly or: boolean }): Setting<boo
     const lower = text.toLowerCase();
     if (lower === "true") return { value: true, text: lower };
     if (lower === "false") return { value: false, text: lower };
-    return { error: "must be true or false" };
+    return { error: "Expected value to be either true or false" };
   });
 }
 
@@ -140,12 +158,12 @@ export function long<const O extends NumberOptions>(options: O): Setting<OrNull<
 
 /** A floating-point number, shown as Java shows it. */
 export function double(options: NumberOptions & { readonly or: number }): Setting<number> {
-  const allowed = `must be a number${rangeText(options)}`;
   return row<number>("double", options, javaDouble(options.or), (text) => {
-    if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return { error: allowed };
-    const value = Number(text);
-    if (!Number.isFinite(value) || outOfRange(value, options)) return { error: allowed };
-    return { value, text: javaDouble(value) };
+    const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?$/.test(text) ? parseFloat(text) : NaN;
+    if (!Number.isFinite(value)) return { error: "Not a number of type DOUBLE" };
+    const canonical = javaDouble(value);
+    const error = outOfRange(value, options);
+    return error === null ? { value, text: canonical } : { error, shown: canonical };
   });
 }
 
@@ -164,17 +182,21 @@ export function password(options: Common): Setting<string | null> {
   return row<string | null>("password", options, null, (value) => ({ value, text: value }));
 }
 
-/** Texts between commas. An empty text is an empty list. */
+/** Texts between commas, each once. An empty text is an empty list. */
 export function list<const O extends ListOptions>(options: O): Setting<OrNull<readonly Text<O>[], O>> {
-  const { oneOf, check } = options;
+  const { oneOf, check, distinct } = options;
   // The elements are checked against oneOf below, which the type system cannot see.
   return row<never>("list", options, options.or ?? null, (value) => {
-    const elements = value === "" ? [] : value.split(/\s*,\s*/);
-    if (oneOf && elements.some((element) => !oneOf.includes(element))) {
-      return { error: `must be a list of any of ${oneOf.join(", ")}` };
+    const given = value === "" ? [] : value.split(/\s*,\s*/);
+    const elements = [...new Set(given)];
+    if (elements.includes("")) return sentence((name) => `Configuration '${name}' values must not be empty.`);
+    if (distinct && elements.length < given.length) {
+      return sentence((name) => `Configuration '${name}' values must not be duplicated.`);
     }
+    const odd = oneOf && elements.find((element) => !oneOf.includes(element));
+    if (odd !== undefined) return { error: oneOfText(oneOf!), shown: odd };
     const error = check?.(elements);
-    if (error) return { error };
+    if (error) return { error, shown: `[${elements.join(", ")}]` };
     return { value: elements as never, text: elements.join(",") };
   });
 }
@@ -190,8 +212,19 @@ export function minutes(name: string): Synonym {
 }
 
 /** One line for a refused value, fit for a client and for a terminal. */
-export function invalidValue(name: string, text: string, error: string): string {
-  return `Invalid value ${text} for configuration ${name}: ${error}`;
+export function invalidValue(name: string, text: string, why: Unparsable): string {
+  return why.sentence?.(name) ?? `Invalid value ${why.shown ?? text} for configuration ${name}: ${why.error}`;
+}
+
+/** What {@link invalidValue} says of the first value that its row refuses, in the order of the table; null when there is none. */
+export function firstInvalidValue(rows: SettingTable, values: ReadonlyMap<string, string>): string | null {
+  for (const [name, row] of Object.entries(rows)) {
+    const text = values.get(name);
+    if (text === undefined) continue;
+    const parsed = row.parse(text);
+    if ("error" in parsed) return invalidValue(name, text, parsed);
+  }
+  return null;
 }
 
 /** Java's Double.toString, so that a described 0.5 or 1.7976931348623157E308 reads as tools expect. */
@@ -203,18 +236,18 @@ export function javaDouble(value: number): string {
 }
 
 function whole<T>(type: "int" | "short" | "long", options: NumberOptions, lowest: bigint, highest: bigint) {
-  const allowed = `must be a whole number${type === "long" ? "" : ` (${type})`}${rangeText(options)}`;
   return row<T>(
     type,
     options,
     options.or === undefined || options.or === null ? null : `${options.or}`,
     (text) => {
-      if (!/^[+-]?\d{1,19}$/.test(text)) return { error: allowed };
-      const exact = BigInt(text.replace(/^\+/, ""));
-      if (exact < lowest || exact > highest) return { error: allowed };
+      const exact = /^[+-]?\d+$/.test(text) ? BigInt(text.replace(/^\+/, "")) : null;
+      if (exact === null || exact < lowest || exact > highest) {
+        return { error: `Not a number of type ${type.toUpperCase()}` };
+      }
       const value = saturated(exact);
-      if (outOfRange(value, options)) return { error: allowed };
-      return { value: value as T, text: `${exact}` };
+      const error = outOfRange(value, options);
+      return error === null ? { value: value as T, text: `${exact}` } : { error, shown: `${exact}` };
     },
   );
 }
@@ -223,9 +256,17 @@ function text<T>(type: "string" | "class", options: TextOptions) {
   const { oneOf, ignoreCase } = options;
   return row<T>(type, options, options.or ?? null, (given) => {
     const value = ignoreCase ? given.toLowerCase() : given;
-    if (oneOf && !oneOf.includes(value)) return { error: `must be one of ${oneOf.join(", ")}` };
+    if (oneOf && !oneOf.includes(value)) return { error: oneOfText(oneOf) };
     return { value: value as T, text: value };
   });
+}
+
+function oneOfText(choices: readonly string[]): string {
+  return `String must be one of: ${choices.join(", ")}`;
+}
+
+function sentence(text: (name: string) => string): Unparsable {
+  return { error: text("value"), sentence: text };
 }
 
 function row<T>(
@@ -260,18 +301,11 @@ function saturated(exact: bigint): number {
   return Number(exact);
 }
 
-function outOfRange(value: number, { min, max, also }: NumberOptions): boolean {
-  if (value === also) return false;
-  return (min !== undefined && value < min) || (max !== undefined && value > max);
-}
-
-function rangeText({ min, max, also }: NumberOptions): string {
-  const range = min !== undefined && max !== undefined
-    ? ` from ${min} to ${max}`
-    : min !== undefined
-    ? `, at least ${min}`
-    : max !== undefined
-    ? `, at most ${max}`
-    : "";
-  return also === undefined ? range : `${range}, or ${also}`;
+/** Says what the range is when the value is outside of it. */
+function outOfRange(value: number, { min, max, also }: NumberOptions): string | null {
+  if (value === also) return null;
+  const [below, above] = [min !== undefined && value < min, max !== undefined && value > max];
+  if (!below && !above) return null;
+  if (also !== undefined) return `Value must be between ${min} and ${max} or equal to ${also}`;
+  return below ? `Value must be at least ${min}` : `Value must be no more than ${max}`;
 }

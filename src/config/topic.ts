@@ -7,11 +7,14 @@ import { boolean, double, int, list, long, string } from "./setting.ts";
 const partitionBrokerPair = /^\d+:\d+$/;
 
 /** KIP-73: `*`, nothing, or partition:broker pairs. */
-function throttledReplicas(elements: readonly string[]): string | null {
-  if (elements.length === 1 && elements[0] === "*") return null;
-  return elements.every((element) => partitionBrokerPair.test(element))
-    ? null
-    : "must be * or a list of partition:broker pairs such as 0:1,1:2";
+function throttledReplicas(name: string) {
+  return (elements: readonly string[]): string | null => {
+    if (elements.length === 1 && elements[0] === "*") return null;
+    return elements.every((element) => partitionBrokerPair.test(element))
+      ? null
+      : `${name} must be the literal '*' or a ` +
+        "list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...";
+  };
 }
 
 /** Every setting that a topic can have. */
@@ -185,12 +188,12 @@ export const topicRows = {
   }),
   "leader.replication.throttled.replicas": list({
     or: "",
-    check: throttledReplicas,
+    check: throttledReplicas("leader.replication.throttled.replicas"),
     doc: "Replicas whose leader side is held to the replication quota (KIP-73).",
   }),
   "follower.replication.throttled.replicas": list({
     or: "",
-    check: throttledReplicas,
+    check: throttledReplicas("follower.replication.throttled.replicas"),
     doc: "Replicas whose follower side is held to the replication quota (KIP-73).",
   }),
   "remote.storage.enable": boolean({

@@ -21,6 +21,7 @@ import { incrementalAlterConfigs } from "../codec/messages/incremental_alter_con
 import { initProducerId } from "../codec/messages/init_producer_id.ts";
 import { joinGroup } from "../codec/messages/join_group.ts";
 import { leaveGroup } from "../codec/messages/leave_group.ts";
+import { listConfigResources } from "../codec/messages/list_config_resources.ts";
 import { listGroups } from "../codec/messages/list_groups.ts";
 import { listOffsets } from "../codec/messages/list_offsets.ts";
 import { metadata } from "../codec/messages/metadata.ts";
@@ -52,6 +53,7 @@ import { incrementalAlterConfigsHandler } from "./incremental_alter_configs.ts";
 import { initProducerIdHandler } from "./init_producer_id.ts";
 import { joinGroupHandler } from "./join_group.ts";
 import { leaveGroupHandler } from "./leave_group.ts";
+import { listConfigResourcesHandler } from "./list_config_resources.ts";
 import { listGroupsHandler } from "./list_groups.ts";
 import { listOffsetsHandler } from "./list_offsets.ts";
 import { metadataHandler, sharedMetadata } from "./metadata.ts";
@@ -95,5 +97,6 @@ export const registry: Registry = new Registry([
   serve(describeClientQuotas, describeClientQuotasHandler),
   serve(alterClientQuotas, alterClientQuotasHandler),
   serve(describeCluster, describeClusterHandler),
+  serve(listConfigResources, listConfigResourcesHandler),
   serve(describeTopicPartitions, describeTopicPartitionsHandler),
 ]);

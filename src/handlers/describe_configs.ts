@@ -1,6 +1,6 @@
 /**
- * Tells the settings of topics, brokers and groups: value, where it comes from, what it would be without, its type
- * and what it does.
+ * Tells the settings of topics, brokers, loggers, groups and client metrics subscriptions: value, where it comes from,
+ * what it would be without, its type and what it does.
  */
 import { ErrorCode } from "../codec/errors.ts";
 import type {
@@ -9,13 +9,14 @@ import type {
   DescribeConfigsResponse,
 } from "../codec/messages/describe_configs.ts";
 import type { DescribedSetting } from "../config/broker_config.ts";
+import { ClientMetricsSettings } from "../config/client_metrics.ts";
 import { GroupSettings, TopicSettings } from "../config/resource_settings.ts";
 import { configSource } from "../config/setting.ts";
+import { ResourceType } from "../cluster/alter_configs.ts";
 import { topicNameProblem } from "../cluster/topic_names.ts";
+import { describeLoggers } from "./broker_loggers.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { inSlices } from "./pacing.ts";
-
-const TOPIC = 2, BROKER = 4, GROUP = 32;
 
 type Resource = DescribeConfigsRequest["resources"][number];
 
@@ -38,11 +39,10 @@ const MAX_SETTINGS = 500_000;
 const AT_ONCE = 16;
 
 export const describeConfigsHandler: Handler<typeof describeConfigs> = (request, context) => {
-  const asked = new Map(request.resources.map((r) => [`${r.resourceType} ${r.resourceName}`, r]));
   const answer = new Describer(request, context);
   const describe = (resource: Resource) => answer.describe(resource);
-  if (asked.size <= AT_ONCE) return { results: [...asked.values()].map(describe) };
-  return inSlices(asked.values(), context.services.clock, describe).then((results) => ({ results }));
+  if (request.resources.length <= AT_ONCE) return { results: request.resources.map(describe) };
+  return inSlices(request.resources, context.services.clock, describe).then((results) => ({ results }));
 };
 
 type ToldSetting = DescribeConfigsResponse["results"][number]["configs"][number];
@@ -66,7 +66,7 @@ class Describer {
   }
 
   private find(resource: Resource): { configs: ToldSetting[] } | Problem {
-    const isPlainGroup = resource.resourceType === GROUP && resource.resourceName !== "" &&
+    const isPlainGroup = resource.resourceType === ResourceType.GROUP && resource.resourceName !== "" &&
       !resource.configurationKeys?.length &&
       !this.context.services.cluster.image.groupConfigs.has(resource.resourceName);
     if (isPlainGroup && this.groupDefaults !== null) return { configs: this.groupDefaults };
@@ -88,7 +88,8 @@ class Describer {
       isSensitive: setting.sensitive,
       synonyms: includeSynonyms ? setting.synonyms : [],
       configType: setting.type,
-      documentation: includeDocumentation ? setting.doc : null,
+      // Loggers have none, and Kafka says so without being asked.
+      documentation: includeDocumentation || setting.doc === "" ? setting.doc : null,
     };
   }
 }
@@ -102,25 +103,27 @@ function find(
   // No names and an empty list of names both ask for everything.
   const names = configurationKeys !== null && configurationKeys.length > 0 ? configurationKeys : undefined;
   switch (resourceType) {
-    case TOPIC: {
+    case ResourceType.TOPIC: {
       const problem = topicNameProblem(resourceName);
       if (problem !== null) return { errorCode: ErrorCode.INVALID_TOPIC_EXCEPTION, errorMessage: problem };
       const topic = image.topics.get(resourceName);
       if (topic === undefined) return { errorCode: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, errorMessage: "" };
       return { settings: new TopicSettings(topic.configs, services.config).describe(names) };
     }
-    case BROKER:
-      if (resourceName === "") return { settings: services.config.describeClusterDefaults() };
-      if (!/^-?\d+$/.test(resourceName)) {
-        return invalid(`Broker id must be an integer, but it is: ${shortened(resourceName)}`);
-      }
-      if (Number(resourceName) !== nodeId) {
-        return invalid(
-          `Unexpected broker id, expected ${nodeId} or empty string, but received ${shortened(resourceName)}`,
-        );
-      }
-      return { settings: services.config.describe(names) };
-    case GROUP: {
+    case ResourceType.BROKER:
+      if (resourceName === "") return { settings: services.config.describeClusterDefaults(names) };
+      return otherBroker(resourceName, nodeId, `, expected ${nodeId} or empty string,`) ??
+        { settings: services.config.describe(names) };
+    case ResourceType.BROKER_LOGGER:
+      if (resourceName === "") return invalid("Broker id must not be empty");
+      return otherBroker(resourceName, nodeId, `, expected ${nodeId}`) ??
+        { settings: describeLoggers(names) };
+    case ResourceType.CLIENT_METRICS: {
+      if (resourceName === "") return invalid("Client metrics subscription name must not be empty");
+      const overrides = image.clientMetricsConfigs.get(resourceName) ?? new Map<string, string>();
+      return { settings: new ClientMetricsSettings(overrides).describe(names) };
+    }
+    case ResourceType.GROUP: {
       if (resourceName === "") return invalid("Group name must not be empty");
       const overrides = image.groupConfigs.get(resourceName) ?? new Map<string, string>();
       return { settings: new GroupSettings(overrides, services.config).describe(names) };
@@ -128,6 +131,16 @@ function find(
     default:
       return invalid(`Resource type ${resourceType} has no settings that this broker tells`);
   }
+}
+
+/** Why these are none of this broker's settings; null when they are. */
+function otherBroker(name: string, nodeId: number, expected: string): Problem | null {
+  if (!/^[+-]?\d{1,10}$/.test(name)) {
+    return invalid(`Broker id must be an integer, but it is: ${shortened(name)}`);
+  }
+  return Number(name) === nodeId
+    ? null
+    : invalid(`Unexpected broker id${expected} but received ${Number(name)}`);
 }
 
 function invalid(errorMessage: string): Problem {

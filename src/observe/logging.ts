@@ -30,8 +30,12 @@ const labels: Readonly<Record<LogLevel, string>> = {
 const levels = new Map<string, LogLevel>([["", "info"]]);
 let writeLine: (line: string) => void = writeToStandardError;
 
+/** Every category that there is a logger for. */
+const categories = new Set<string>();
+
 /** A logger for a part of the broker: `getLogger("server")`, `getLogger("storage.recovery")`. */
 export function getLogger(category: string): Logger {
+  if (category !== "") categories.add(category);
   return getLibraryLogger([root, ...segments(category)]);
 }
 
@@ -61,6 +65,11 @@ export function logLevel(category: string): LogLevel {
     if (level) return level;
   }
   return "info";
+}
+
+/** Every category that lines are written in, in the order of the alphabet; without the root. */
+export function logCategories(): readonly string[] {
+  return [...categories].sort();
 }
 
 /** Every category that has a level of its own, the root first. */

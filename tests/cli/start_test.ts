@@ -141,8 +141,7 @@ const refused: [claim: string, args: string[], line: string][] = [
   [
     "a bad setting",
     ["--set", "num.partitions=none"],
-    "Invalid value none for configuration num.partitions: must be a " +
-    "whole number (int), at least 1 (set by --set)",
+    "Invalid value none for configuration num.partitions: Not a number of type INT (set by --set)",
   ],
 ];
 

@@ -14,6 +14,7 @@ const change = (of: Partial<ClusterChange>): ClusterChange => ({
   changed: [],
   brokerConfigs: [],
   groupConfigs: [],
+  clientMetricsConfigs: [],
   clientQuotas: [],
   ...of,
 });

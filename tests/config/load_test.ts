@@ -154,15 +154,15 @@ Deno.test("loadConfig() takes broker.id for node.id", () => {
 
 const refused: [claim: string, inputs: Partial<ConfigInputs>, errors: string[]][] = [
   ["a bad value, naming setting, value, range and place", { file: file("\nnum.partitions=0") }, [
-    "Invalid value 0 for configuration num.partitions: must be a whole number (int), at least 1 (set by " +
+    "Invalid value 0 for configuration num.partitions: Value must be at least 1 (set by " +
     "server.properties, line 2)",
   ]],
   ["every bad value at once", {
     set: ["num.partitions=x"],
     environment: { TRACKWAY_LOG_PREALLOCATE: "maybe" },
   }, [
-    "Invalid value maybe for configuration log.preallocate: must be true or false (set by TRACKWAY_LOG_PREALLOCATE)",
-    "Invalid value x for configuration num.partitions: must be a whole number (int), at least 1 (set by --set)",
+    "Invalid value maybe for configuration log.preallocate: Expected value to be either true or false (set by TRACKWAY_LOG_PREALLOCATE)",
+    "Invalid value x for configuration num.partitions: Not a number of type INT (set by --set)",
   ]],
   ["a --set without a value", { set: ["num.partitions"] }, [
     "--set num.partitions: must look like --set num.partitions=3",
@@ -171,8 +171,8 @@ const refused: [claim: string, inputs: Partial<ConfigInputs>, errors: string[]][
     "server.properties, line 1: \\u needs four hexadecimal digits",
   ]],
   ["an unknown log level", { logLevel: "loud" }, [
-    "Invalid value loud for configuration trackway.log.level: must be one of trace, debug, info, warning, error, " +
-    "fatal (set by --log-level)",
+    "Invalid value loud for configuration trackway.log.level: String must be one of: trace, debug, info, warning, " +
+    "error, fatal (set by --log-level)",
   ]],
   ["--port beside several listeners", { port: 1, set: ["listeners=A://a:1,B://a:2"] }, [
     "--port cannot be combined with listeners=A://a:1,B://a:2: change listeners instead",

@@ -4,6 +4,7 @@ import { assertThrows } from "@std/assert/throws";
 import {
   boolean,
   double,
+  firstInvalidValue,
   int,
   invalidValue,
   javaDouble,
@@ -40,14 +41,14 @@ Deno.test("int() reads numbers as Java does and gives them their canonical text"
 
 Deno.test("a refused value says what is allowed", () => {
   const cases: [Setting<unknown>, string, string][] = [
-    [int({ or: 5, min: 1, doc }), "0", "must be a whole number (int), at least 1"],
-    [int({ or: 5, min: 1, max: 9, also: -1, doc }), "0", "must be a whole number (int) from 1 to 9, or -1"],
-    [long({ or: 5, doc }), "5 days", "must be a whole number"],
-    [double({ or: 0.5, min: 0, max: 1, doc }), "2", "must be a number from 0 to 1"],
-    [double({ or: 0.5, doc }), "NaN", "must be a number"],
-    [boolean({ or: true, doc }), "yes", "must be true or false"],
-    [string({ or: "a", oneOf: ["a", "b"], doc }), "A", "must be one of a, b"],
-    [list({ or: "a", oneOf: ["a", "b"], doc }), "a,c", "must be a list of any of a, b"],
+    [int({ or: 5, min: 1, doc }), "0", "Value must be at least 1"],
+    [int({ or: 5, min: 1, max: 9, also: -1, doc }), "0", "Value must be between 1 and 9 or equal to -1"],
+    [long({ or: 5, doc }), "5 days", "Not a number of type LONG"],
+    [double({ or: 0.5, min: 0, max: 1, doc }), "2", "Value must be no more than 1"],
+    [double({ or: 0.5, doc }), "NaN", "Not a number of type DOUBLE"],
+    [boolean({ or: true, doc }), "yes", "Expected value to be either true or false"],
+    [string({ or: "a", oneOf: ["a", "b"], doc }), "A", "String must be one of: a, b"],
+    [list({ or: "a", oneOf: ["a", "b"], doc }), "a,c", "String must be one of: a, b"],
   ];
   for (const [row, text, expected] of cases) assertEquals(error(row, text), expected);
 });
@@ -80,7 +81,48 @@ Deno.test("javaDouble() writes numbers as Java does", () => {
   for (const [value, expected] of cases) assertEquals(javaDouble(value), expected);
 });
 
-Deno.test("invalidValue() names the setting, the value and what is allowed", () => {
-  const text = invalidValue("retention.ms", "-5", "must be a whole number, at least -1");
-  assertEquals(text, "Invalid value -5 for configuration retention.ms: must be a whole number, at least -1");
+Deno.test("invalidValue() names the setting, the value as it was read and what is allowed", () => {
+  const cases: [Setting<unknown>, string, string][] = [
+    [
+      long({ or: 5, min: -1, doc }),
+      " -05",
+      "Invalid value -5 for configuration x: Value must be at least -1",
+    ],
+    [long({ or: 5, doc }), "a", "Invalid value a for configuration x: Not a number of type LONG"],
+    [
+      double({ or: 0, max: 1, doc }),
+      "2",
+      "Invalid value 2.0 for configuration x: Value must be no more than 1",
+    ],
+    [
+      list({ or: "", oneOf: ["a"], doc }),
+      "a,b,c",
+      "Invalid value b for configuration x: String must be one of: a",
+    ],
+    [
+      list({ or: "", check: (all) => all.length > 1 ? "no" : null, doc }),
+      "a, b",
+      "Invalid value [a, b] for configuration x: no",
+    ],
+    [list({ or: "", doc }), "a,,b", "Configuration 'x' values must not be empty."],
+    [list({ or: "", distinct: true, doc }), "a,a", "Configuration 'x' values must not be duplicated."],
+  ];
+  for (const [row, text, expected] of cases) {
+    const parsed = row.parse(text);
+    assertEquals("error" in parsed && invalidValue("x", text, parsed), expected);
+  }
+});
+
+Deno.test("list() keeps each element once", () => {
+  assertEquals(list({ or: "", doc }).parse(" a , b,a"), { value: ["a", "b"], text: "a,b" });
+});
+
+Deno.test("firstInvalidValue() goes by the order of the table", () => {
+  const rows = { a: int({ or: 1, doc }), b: int({ or: 1, doc }) };
+  const values = new Map([["b", "x"], ["a", "y"]]);
+  assertEquals(
+    firstInvalidValue(rows, values),
+    "Invalid value y for configuration a: Not a number of type INT",
+  );
+  assertEquals(firstInvalidValue(rows, new Map([["a", "1"]])), null);
 });

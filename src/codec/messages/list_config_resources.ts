@@ -1,6 +1,9 @@
 /** ListConfigResources (key 74): lists the resources that have settings. */
 import { api, array, int16, int32, int8, type RequestOf, type ResponseOf, string } from "../schema.ts";
 
+/** Before that, client metrics are meant (KIP-1142). */
+export const typesCanBeNamed = 1;
+
 export const listConfigResources = api({
   key: 74,
   name: "ListConfigResources",

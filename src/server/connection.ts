@@ -23,6 +23,8 @@ export interface Dispatcher {
   handle(frame: Uint8Array, peer: Peer): Dispatched;
   /** Called when a turn's frames have been handled, before their answers are sent: other connections may wait for them. */
   answerWoken(): void;
+  /** Told of each connection: for how long one too many from an address is kept before it is closed, 0 to serve it. */
+  throttleConnectionMs?(address: string): number;
 }
 
 /** An answer, now or later. */

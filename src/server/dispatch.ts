@@ -49,6 +49,11 @@ export class RequestDispatcher implements Dispatcher {
     this.services.held.answerWoken(ANSWERED_FIRST);
   }
 
+  throttleConnectionMs(address: string): number {
+    const { quotas, clock } = this.services;
+    return quotas.connections.connectionMs(address, clock.monotonic());
+  }
+
   handle(frame: Uint8Array, peer: Peer): Dispatched {
     if (frame.length < 8) {
       throw new MalformedFrame(`request of ${frame.length} bytes has no room for its header`);

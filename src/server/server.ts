@@ -3,6 +3,7 @@ import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Connection, type ConnectionLimits, type Dispatcher, type UnsentAnswers } from "./connection.ts";
+import { DelayedCloses } from "./delayed_close.ts";
 import { KeptChunks } from "./frames.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
 
@@ -55,6 +56,8 @@ export class Server {
   private readonly unsent: UnsentAnswers;
   private readonly kept: KeptChunks;
   private readonly serving = new Set<Promise<void>>();
+  /** Connections that are one too many for a quota. */
+  private readonly throttled = new DelayedCloses();
   private sweep: ReturnType<typeof setInterval> | undefined;
   /** The second in which connections were accepted last, and how many. */
   private accepted = { sinceMs: -Infinity, count: 0 };
@@ -139,6 +142,8 @@ export class Server {
     const { options } = this;
     const { hostname, port } = conn.remoteAddr;
     const address = plainAddress(hostname);
+    const throttleMs = dispatcher.throttleConnectionMs?.(address) ?? 0;
+    if (throttleMs > 0) return this.throttled.closeIn(conn, throttleMs);
     const refusal = this.whyNotAdmitted(address);
     if (refusal !== null) {
       options.onRefused(`${hostname}:${port}`, bind.listenerName, refusal);
@@ -184,7 +189,7 @@ export class Server {
     const max = this.options.maxConnections();
     if (this.connections.size >= max) return `max.connections (${max}) reached`;
     const { maxByDescriptors = Infinity } = this.options;
-    if (this.connections.size >= maxByDescriptors) {
+    if (this.connections.size + this.throttled.size >= maxByDescriptors) {
       return `the limit on open files leaves room for ${maxByDescriptors} connections`;
     }
     const maxOfAddress = this.options.maxConnectionsOf?.(address) ?? Infinity;
@@ -241,6 +246,7 @@ export class Server {
     if (this.stopping) return;
     this.stopping = true;
     clearInterval(this.sweep);
+    this.throttled.closeAll();
     for (const { listener } of this.listeners) listener.close();
   }
 

@@ -40,6 +40,9 @@ import { RequestDispatcher } from "./server/dispatch.ts";
 import { MemoryBudget } from "./server/memory_budget.ts";
 import { ipLimits } from "./server/ip_limits.ts";
 import { Server, type ServerOptions } from "./server/server.ts";
+import type { CleanerOptions } from "./storage/cleaner/log_cleaner.ts";
+import { cleanerSettings } from "./storage/cleaner/settings.ts";
+import { WorkerThread } from "./storage/cleaner/thread.ts";
 import { DataDirectoryError } from "./storage/data_directory.ts";
 import { IoError } from "./storage/files.ts";
 import { machineBootId, realFiles } from "./storage/files_real.ts";
@@ -139,6 +142,7 @@ async function start(
     retentionCheckIntervalMs: config.get("log.retention.check.interval.ms"),
     checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),
     recoveryBytesMax: config.get("trackway.recovery.max.bytes"),
+    cleaner: config.get("log.cleaner.enable") ? cleaner(config, log) : undefined,
   });
   opened.push(() => logs.close());
   const store = openedStore ?? openStore();
@@ -185,9 +189,7 @@ async function start(
     // The groups went with their log: a shard that kept on would append to a log that is gone, until a restart.
     for (const { partition } of offsetsDeleted?.partitions ?? []) groups.resign(partition);
     if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
-    const { info, warnings } = describeChange(change);
-    for (const text of info) log.info("{text}", { text });
-    for (const text of warnings) warn(text);
+    for (const text of describeChange(change)) log.info("{text}", { text });
     await Promise.all(hosted);
   });
   for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
@@ -269,6 +271,14 @@ function connectionLimits(config: BrokerConfig): ConnectionLimits {
     maxUnsentBytes: config.get("trackway.connection.unsent.bytes"),
     maxPipelined: MAX_PIPELINED,
     minFrameBytesPerMs: config.get("trackway.request.min.bytes.per.second") / 1000,
+  };
+}
+
+function cleaner(config: BrokerConfig, log: Logger): CleanerOptions {
+  return {
+    settings: () => cleanerSettings(config),
+    makeThread: () => new WorkerThread(),
+    onCleaned: (text) => log.debug("{text}", { text }),
   };
 }
 

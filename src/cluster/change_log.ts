@@ -8,9 +8,9 @@ const NAMED_TOPICS = 5;
 /** The same for entities with quotas. */
 const NAMED_ENTITIES = 5;
 
-/** The lines for a change: `info` as they are, `warnings` for what a user may not expect. */
-export function describeChange(change: ClusterChange): { info: string[]; warnings: string[] } {
-  const info = [
+/** The lines for a change. */
+export function describeChange(change: ClusterChange): string[] {
+  return [
     ...told(change.deleted, "Deleted", (topic) => `Deleted topic ${topic.name}`),
     ...told(change.created, "Created", (topic) => `Created topic ${withPartitions(topic)}${settings(topic)}`),
     ...told(
@@ -23,20 +23,6 @@ export function describeChange(change: ClusterChange): { info: string[]; warning
     ...toldConfigs(change.clientMetricsConfigs, (name) => `client metrics subscription ${name}`),
     ...toldQuotas(change.clientQuotas),
   ];
-  const compacted = [
-    ...change.created,
-    ...change.changed.filter(({ before, after }) => !isCompacted(before) && isCompacted(after)).map((
-      { after },
-    ) => after),
-  ]
-    .filter((topic) => isCompacted(topic) && !topic.internal);
-  const warnings = told(
-    compacted,
-    "Not compacted:",
-    (topic) =>
-      `Topic ${topic.name} asks for compaction, which this version does not do yet: nothing of it is removed`,
-  );
-  return { info, warnings };
 }
 
 function told(topics: readonly TopicImage[], verb: string, line: (topic: TopicImage) => string): string[] {
@@ -65,8 +51,4 @@ function toldQuotas(changes: readonly ClientQuotas[]): string[] {
     const limits = [...quotas].map(([quota, limit]) => `${quota}=${limit}`).join(", ");
     return `Quotas of ${named.join(" and ")}: ${limits || "none"}`;
   });
-}
-
-function isCompacted({ configs }: TopicImage): boolean {
-  return (configs.get("cleanup.policy") ?? "").split(",").some((policy) => policy.trim() === "compact");
 }

@@ -33,7 +33,6 @@ export interface CleanerOptions {
 
 interface CleanerPlace {
   readonly files: Files;
-  readonly directory: string;
   readonly clock: Clock;
   onWarning(text: string): void;
 }
@@ -175,7 +174,7 @@ export class LogCleaner {
     const { config } = log;
     const share = 1 / Math.max(1, threads);
     return {
-      directory: `${this.place.directory}/${log.name}`,
+      directory: log.path,
       segments: found.segments.map(({ baseOffset, size, createdMs }) => {
         return { baseOffset, size, modifiedMs: createdMs };
       }),
@@ -200,7 +199,7 @@ export class LogCleaner {
     if (!log.replaceSegments(this.closed ? null : found, group)) return false;
     try {
       // What is taken out of a later group may hide what is in this one, and must not be gone without it.
-      await this.place.files.syncDirectory(`${this.place.directory}/${log.name}`);
+      await this.place.files.syncDirectory(log.path);
       return true;
     } catch (error) {
       if (!(error instanceof IoError)) throw error;

@@ -4,6 +4,8 @@
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { byOracle, loadAreas, type Oracle } from "./areas.ts";
+import { differencesOf } from "./compare.ts";
+import { withoutDifferences } from "./differences.ts";
 import { freePortBroker } from "../lib/broker.ts";
 import { startKafka } from "./kafka.ts";
 import { readRecordings, writeRecordings } from "./recordings.ts";
@@ -62,17 +64,12 @@ for (const together of byOracle(await loadAreas(flags._.map(String)))) {
 console.log(`${asked} scenarios, ${different} differ from the recordings, ${failed} failed`);
 if (failed > 0) Deno.exit(1);
 
-/** 1 when the answers differ; `--check` shows where. */
+/** 1 when the answers differ; `--check` shows where. Trackway may differ where DIFFERENCES.md says so. */
 function compare(name: string, recorded: unknown[] | undefined, now: unknown[]): number {
-  if (recorded === undefined) {
-    console.log(`not recorded yet: ${name}`);
-    return 1;
-  }
-  const lines = Array.from({ length: Math.max(recorded.length, now.length) }, (_, i) => i)
-    .map((i) => [JSON.stringify(recorded[i]), JSON.stringify(now[i])]).filter(([was, is]) => was !== is);
-  if (flags.check && lines.length > 0) {
-    console.log(`different: ${name}`);
-    for (const [was, is] of lines) console.log(`  recorded ${was}\n  now      ${is}`);
-  }
+  const allowed = flags.trackway ? withoutDifferences : (value: unknown) => value;
+  const lines = recorded === undefined
+    ? ["not recorded yet"]
+    : differencesOf(allowed(recorded), allowed(now));
+  if (flags.check && lines.length > 0) console.log([name, ...lines].join("\n  "));
   return lines.length > 0 ? 1 : 0;
 }

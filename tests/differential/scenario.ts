@@ -27,11 +27,10 @@ const RAW_CORRELATION_ID = 0x7a7a7a7a;
 
 /** A broker under test, with what its answers are written down in. */
 export class Broker {
-  readonly answers: unknown[] = [];
   private current: Client | null = null;
-  private readonly others: Client[] = [];
+  private readonly others: Broker[] = [];
 
-  constructor(readonly port: number, private readonly prefix: string) {}
+  constructor(readonly port: number, private readonly prefix: string, readonly answers: unknown[] = []) {}
 
   /** A topic or group name that no other scenario uses. */
   name(text: string): string {
@@ -42,10 +41,11 @@ export class Broker {
     return this.current ??= await this.connect();
   }
 
-  /** Goes on over a new connection; the one before stays open, with what waits on it. */
-  reconnect(): void {
-    if (this.current !== null) this.others.push(this.current);
-    this.current = null;
+  /** The same over a connection of its own, for what waits while others go on. */
+  another(): Broker {
+    const other = new Broker(this.port, this.prefix, this.answers);
+    this.others.push(other);
+    return other;
   }
 
   private connect(): Promise<Client> {
@@ -64,8 +64,19 @@ export class Broker {
     label = "",
   ): Promise<DecodedResponseOf<A> | null> {
     const response = await this.send(api, version, request);
-    this.note(titled(api, version, label), response && told(api, version, response, pick));
+    this.tell(api, version, response, label, pick);
     return response;
+  }
+
+  /** Writes down an answer that {@link send} got. */
+  tell<A extends Api>(
+    api: A,
+    version: number,
+    response: DecodedResponseOf<A> | null,
+    label = "",
+    pick?: (response: DecodedResponseOf<A>) => unknown,
+  ): void {
+    this.note(titled(api, version, label), response && told(api, version, response, pick));
   }
 
   /** Asks for each of `requests` in each of `versions`. The keys of `requests` say what is asked. */
@@ -127,7 +138,8 @@ export class Broker {
   }
 
   async close(): Promise<void> {
-    for (const client of [this.current, ...this.others]) await client?.close();
+    for (const other of this.others) await other.close();
+    await this.current?.close();
     this.current = null;
   }
 }

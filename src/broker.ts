@@ -39,6 +39,7 @@ import { descriptorLimit, shareDescriptors } from "./server/descriptors.ts";
 import { RequestDispatcher } from "./server/dispatch.ts";
 import { MemoryBudget } from "./server/memory_budget.ts";
 import { ipLimits } from "./server/ip_limits.ts";
+import { SystemSockets } from "./server/sendfile.ts";
 import { Server, type ServerOptions } from "./server/server.ts";
 import type { CleanerOptions } from "./storage/cleaner/log_cleaner.ts";
 import { cleanerSettings } from "./storage/cleaner/settings.ts";
@@ -93,7 +94,8 @@ async function start(
   warnOfFallbacks(warn);
 
   const inFlightBytes = bound(config.get("queued.max.request.bytes"));
-  const descriptors = shareDescriptors(descriptorLimit());
+  const maxDescriptors = descriptorLimit();
+  const descriptors = shareDescriptors(maxDescriptors);
   const server = new Server({
     limits: connectionLimits(config),
     maxConnections: () => config.get("max.connections"),
@@ -111,6 +113,7 @@ async function start(
     maxMemoryWaitMs: config.get("trackway.request.memory.wait.ms"),
     clock,
     ...disconnects(log),
+    sockets: new SystemSockets(descriptors.senders, maxDescriptors ?? 0),
     metrics: new Metrics(),
   });
   opened.push(() => server.close());

@@ -6,6 +6,7 @@ import { assert } from "../base/assert.ts";
 import { MalformedFrame } from "./malformed.ts";
 import type { Reader } from "./reader.ts";
 import { ZERO_UUID } from "./uuid.ts";
+import type { Chunk } from "../base/file_slice.ts";
 import { concatChunks, Writer } from "./writer.ts";
 import type { FieldSpec, Shape } from "./field.ts";
 
@@ -245,8 +246,8 @@ function compileField(path: string, spec: FieldSpec, version: number, flexible: 
       return sized(path, nullable, compact, 32, {
         read: (r, length) => r.view8(length),
         write(w, v) {
-          w.length((v as Uint8Array).length, compact, 32);
-          w.attach(v as Uint8Array);
+          w.length((v as Chunk).length, compact, 32);
+          w.attach(v as Chunk);
         },
       });
     case "array":

@@ -2,6 +2,7 @@
  * Fields, the words of a declaration: what kind of value, in which versions, null or not, tagged or not, with which
  * default. A field is plain data with a type; compile.ts makes codecs of it.
  */
+import type { Chunk } from "../base/file_slice.ts";
 
 /** A field kind and where it applies; plain data that the compiler, the tests and the documentation read. */
 export interface FieldSpec {
@@ -124,8 +125,8 @@ export const string: Field<string> = field("string");
 export const uuid: Field<string> = field("uuid");
 /** A byte array; decoding gives a view on the frame. */
 export const bytes: Field<Uint8Array> = field("bytes");
-/** Record batches; decoding gives a view on the frame, encoding refers to the bytes without a copy. */
-export const records: Field<Uint8Array> = field("records");
+/** Record batches; decoding gives a view on the frame, encoding refers to the bytes, which may be in a file, without a copy. */
+export const records: Field<Uint8Array, Chunk> = field("records");
 
 /** An array of a primitive field or of structs with the given shape. */
 export function array<S extends Shape>(of: S): Field<Decoded<S>[], readonly Encodable<S>[]>;

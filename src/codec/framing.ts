@@ -1,4 +1,5 @@
 /** Whole frames: which header version goes with a message, and requests and responses with header and size. */
+import type { Chunk } from "../base/file_slice.ts";
 import { requestHeader, responseHeader } from "./headers.ts";
 import type { Api, EncodableRequestOf, ResponseOf } from "./schema.ts";
 import { Writer } from "./writer.ts";
@@ -16,13 +17,13 @@ export function responseHeaderVersion(api: Api, version: number): number {
   return api.key !== API_VERSIONS_KEY && api.response.isFlexible(version) ? 1 : 0;
 }
 
-/** A response with its size and header, as chunks: record batches are not copied. */
+/** A response with its size and header, as chunks: record batches are not copied, and may be in a file. */
 export function encodeResponse<A extends Api>(
   api: A,
   version: number,
   correlationId: number,
   response: ResponseOf<A>,
-): Uint8Array[] {
+): Chunk[] {
   const writer = new Writer();
   writer.int32(0);
   responseHeader.write(writer, responseHeaderVersion(api, version), { correlationId });
@@ -36,7 +37,7 @@ export function encodeRequest<A extends Api>(
   version: number,
   header: { correlationId: number; clientId: string | null },
   request: EncodableRequestOf<A>,
-): Uint8Array[] {
+): Chunk[] {
   const writer = new Writer();
   writer.int32(0);
   requestHeader.write(writer, requestHeaderVersion(api, version), {

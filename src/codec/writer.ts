@@ -1,10 +1,11 @@
 /**
  * Writes the primitive types of the Kafka protocol. Record batches are not copied: they become chunks of their
- * own between the written bytes, so that a fetched megabyte goes to the socket as it came from the file.
+ * own between the written bytes, so that a fetched megabyte goes from the file to the socket as it is.
  *
  * What a client's input can make too long to be written is {@link Unwritable}, the only thing that is thrown here.
  */
 import { assert } from "../base/assert.ts";
+import type { Chunk } from "../base/file_slice.ts";
 import { Unwritable } from "./malformed.ts";
 import { writeUuid } from "./uuid.ts";
 
@@ -35,7 +36,7 @@ export class Writer {
   /** Where the chunk being written starts in `bytes`. */
   private start: number;
   private position: number;
-  private readonly chunks: Uint8Array[] = [];
+  private readonly chunks: Chunk[] = [];
   private chunkBytes = 0;
 
   /**
@@ -175,8 +176,8 @@ export class Writer {
   }
 
   /** Bytes as they are; large ones are referred to, so the caller leaves them alone until the frame is sent. */
-  attach(bytes: Uint8Array): void {
-    if (bytes.length < COPY_BELOW_BYTES) return this.raw(bytes);
+  attach(bytes: Chunk): void {
+    if (bytes instanceof Uint8Array && bytes.length < COPY_BELOW_BYTES) return this.raw(bytes);
     this.seal();
     this.chunks.push(bytes);
     this.chunkBytes += bytes.length;
@@ -191,16 +192,16 @@ export class Writer {
   }
 
   /** Ends the writing and gives the chunks in order. */
-  finish(): Uint8Array[] {
+  finish(): Chunk[] {
     this.seal();
     if (this.bytes === slab) slabUsed = this.position;
     return this.chunks;
   }
 
   /** Like {@link finish}, for a writer whose first four bytes were kept for the frame's size. */
-  finishFrame(): Uint8Array[] {
+  finishFrame(): Chunk[] {
     const chunks = this.finish();
-    const head = chunks[0];
+    const head = chunks[0] as Uint8Array;
     const size = this.chunkBytes - 4;
     head[0] = size >>> 24;
     head[1] = size >>> 16;
@@ -215,15 +216,16 @@ function checkSize(bytes: number): void {
   throw new Unwritable(`message of ${bytes} bytes or more, a frame may have ${MAX_FRAME_BYTES}`);
 }
 
-/** The bytes of `chunks` in one array; the chunk itself when there is only one. */
-export function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
-  if (chunks.length === 1) return chunks[0];
+/** The bytes of `chunks` in one array; the chunk itself when there is only one. Throws when a file cannot be read. */
+export function concatChunks(chunks: readonly Chunk[]): Uint8Array {
+  if (chunks.length === 1 && chunks[0] instanceof Uint8Array) return chunks[0];
   let size = 0;
   for (const chunk of chunks) size += chunk.length;
   const all = new Uint8Array(size);
   let at = 0;
   for (const chunk of chunks) {
-    all.set(chunk, at);
+    if (chunk instanceof Uint8Array) all.set(chunk, at);
+    else chunk.read(all.subarray(at, at + chunk.length), 0);
     at += chunk.length;
   }
   return all;

@@ -58,6 +58,8 @@ export interface RequestContext {
   readonly listenerName: string;
   /** How long the request has been worked at; once it waits, how long before that. */
   handlerTimeMs(): number;
+  /** Whether records may stay in their file in an answer: the system sends them from there. */
+  readonly sendsFiles: boolean;
   /** Buffers for the answer, which are taken back when it is out. */
   readonly loans: Lender;
   /** Set by a handler that waits: called when the connection goes away, so that the wait ends at once. */

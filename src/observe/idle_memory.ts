@@ -3,6 +3,7 @@
  * uses any more would keep the garbage of its last busy minute for as long as it idles. A collection costs some ten
  * milliseconds and comes once for each time of work.
  */
+import { openGlibc } from "../base/glibc.ts";
 
 /** Fewer requests than this in {@link QUIET_TICKS} ticks are no work: heartbeats, a look at the metadata. */
 const QUIET_REQUESTS = 200;
@@ -45,18 +46,8 @@ const TRIMMED_FROM_BYTES = 128 * 1024 * 1024;
  * connections. Does nothing with another C library, or where foreign functions are not allowed.
  */
 export function trimHeap(): void {
-  if (Deno.build.os !== "linux" || Deno.memoryUsage().rss < TRIMMED_FROM_BYTES) return;
-  const glibc = openGlibc();
-  if (glibc === null) return;
-  glibc.symbols.malloc_trim(0n);
-  glibc.close();
-}
-
-function openGlibc() {
-  try {
-    return Deno.dlopen("libc.so.6", { malloc_trim: { parameters: ["usize"], result: "i32" } });
-  } catch {
-    // No such library, or not allowed: what was freed is used again, if not given back.
-    return null;
-  }
+  if (Deno.memoryUsage().rss < TRIMMED_FROM_BYTES) return;
+  const glibc = openGlibc({ malloc_trim: { parameters: ["usize"], result: "i32" } });
+  glibc?.symbols.malloc_trim(0n);
+  glibc?.close();
 }

@@ -3,7 +3,7 @@
  * records may be read. Alone, a broker is its own ISR, and what is appended is committed.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import type { AppendOptions, AppendResult, Log, ReadResult } from "../storage/log.ts";
+import type { AppendOptions, AppendResult, Log, ReadResult, SliceRead } from "../storage/log.ts";
 
 /** Is told how many bytes were appended to a partition that it waits for. */
 export interface AppendWaiter {
@@ -115,6 +115,11 @@ export class Partition {
     allocate?: (bytes: number) => Uint8Array,
   ): ReadResult {
     return this.log.read(fetchOffset, { maxBytes, maxOffset: this.highWatermark, minOneMessage, allocate });
+  }
+
+  /** What of {@link read} can be sent from the file as it is; null when it has to be read. See {@link Log.slice}. */
+  slice(fetchOffset: number, minBytes: number, maxBytes: number): SliceRead | null {
+    return this.log.slice(fetchOffset, { minBytes, maxBytes, maxOffset: this.highWatermark });
   }
 
   addWaiter(waiter: AppendWaiter): void {

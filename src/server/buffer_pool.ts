@@ -2,6 +2,7 @@
  * Large buffers that are used again. A fresh megabyte costs more than reading a file into it: the kernel zeroes its
  * pages, and V8 collects garbage for each few dozen of them.
  */
+import type { Chunk } from "../base/file_slice.ts";
 
 /** Below this a fresh buffer costs less than the bookkeeping. */
 const POOLED_FROM_BYTES = 32 * 1024;
@@ -99,20 +100,25 @@ export class Loans {
  * The chunks of an answer with the small ones copied in front of and behind those that lie in `lent` buffers, where
  * nothing else is any more: one write to the socket instead of three, each of which would wake the client.
  */
-export function joinLent(chunks: Uint8Array[], lent: readonly Uint8Array[]): Uint8Array[] {
+export function joinLent(chunks: Chunk[], lent: readonly Uint8Array[]): Chunk[] {
   if (lent.length === 0 || chunks.length < 2) return chunks;
-  const joined: Uint8Array[] = [];
+  const joined: Chunk[] = [];
   for (let i = 0; i < chunks.length; i++) {
     let chunk = chunks[i];
-    if (lent.some((buffer) => buffer.buffer === chunk.buffer)) {
+    if (chunk instanceof Uint8Array && isIn(lent, chunk)) {
       const before = joined.at(-1);
-      if (before !== undefined && before.length <= HEADROOM_BYTES && before.length <= chunk.byteOffset) {
+      if (
+        before instanceof Uint8Array && before.length <= HEADROOM_BYTES && before.length <= chunk.byteOffset
+      ) {
         joined.pop();
         chunk = grown(chunk, before.length, 0);
         chunk.set(before);
       }
       const after = i + 2 === chunks.length ? chunks[i + 1] : undefined;
-      if (after !== undefined && chunk.byteOffset + chunk.length + after.length <= chunk.buffer.byteLength) {
+      if (
+        after instanceof Uint8Array &&
+        chunk.byteOffset + chunk.length + after.length <= chunk.buffer.byteLength
+      ) {
         i++;
         chunk = grown(chunk, 0, after.length);
         chunk.set(after, chunk.length - after.length);
@@ -121,6 +127,10 @@ export function joinLent(chunks: Uint8Array[], lent: readonly Uint8Array[]): Uin
     joined.push(chunk);
   }
   return joined;
+}
+
+function isIn(buffers: readonly Uint8Array[], { buffer }: Uint8Array): boolean {
+  return buffers.some((other) => other.buffer === buffer);
 }
 
 function grown({ buffer, byteOffset, length }: Uint8Array, before: number, after: number): Uint8Array {

@@ -8,11 +8,13 @@ import { isPromiseLike } from "../base/later.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import type { ClientSoftware } from "../handlers/context.ts";
 import { ANONYMOUS, type Principal } from "../security/principal.ts";
+import { type Answer, AnswerWriter, type FileSending, type UnsentAnswers } from "./answer_writer.ts";
+import { BufferPool } from "./buffer_pool.ts";
+import { isDisconnect } from "./disconnects.ts";
 import { FrameCutter, type KeptChunks } from "./frames.ts";
 import type { Claim, MemoryBudget } from "./memory_budget.ts";
 
-/** The answer to a frame: chunks to send, or null when nothing is sent. */
-export type Answer = Uint8Array[] | null;
+export type { Answer, UnsentAnswers } from "./answer_writer.ts";
 
 /** What the connection asks of the layer above: to turn a frame into an answer. */
 export interface Dispatcher {
@@ -49,17 +51,14 @@ export interface Peer {
   readonly principal: Principal;
   /** What the client calls itself, once it has said so. */
   software: ClientSoftware | null;
+  /** Whether parts of files may stay where they are in an answer: the system sends them by itself. */
+  readonly sendsFiles: boolean;
   /** Called when the connection ends while a request waits. */
   onDisconnect: (() => void) | null;
   /** Cuts the connection off, once what was asked before is answered; `reason` goes into the log. */
   disconnect(reason: string): void;
   /** Has no further request handled for `ms` from now; answers go out (KIP-219). */
   mute(ms: number): void;
-}
-
-interface Chunk {
-  readonly bytes: Uint8Array;
-  readonly sent: (() => void) | undefined;
 }
 
 /** The place of an answer in the order of requests. */
@@ -80,13 +79,6 @@ export interface ConnectionLimits {
   readonly minFrameBytesPerMs?: number;
 }
 
-/** Bytes of answers that the clients of all connections have not taken yet. */
-export interface UnsentAnswers {
-  bytes: number;
-  /** Beyond this each connection may have but little; no bound when left out. */
-  readonly maxBytes?: number;
-}
-
 /** Any network may stand still for so long. */
 const STALL_MS = 10_000;
 /** What came while the socket was not read is there in no time; a client that stopped sending then may need a moment. */
@@ -95,11 +87,6 @@ const WAKE_MS = 1000;
 const MIN_FRAME_BYTES_PER_MS = 100;
 /** See {@link ConnectionLimits.goodbyeMs}. */
 const GOODBYE_MS = 1000;
-
-/** What a connection may have of unsent answers when all together have too much. */
-const UNSENT_WHEN_SHORT_BYTES = 64 * 1024;
-/** Answers up to this size are copied together into one write. */
-const COALESCE_BYTES = 64 * 1024;
 
 export class Connection implements Peer {
   onDisconnect: (() => void) | null = null;
@@ -111,13 +98,8 @@ export class Connection implements Peer {
   lastActiveMs: number;
 
   private readonly cutter: FrameCutter;
-  private readonly unsent: Chunk[] = [];
-  /** Of the answers that are ready, in `unsent` or still in `pending`. */
-  private unsentBytes = 0;
-  private isWriting = false;
-  /** Resolves when the present run of writes, or the last one, is over. Never rejects. */
-  private writing: Promise<void> = Promise.resolve();
-  /** Answers in request order that are not in `unsent` yet, because one before them is not ready. */
+  private readonly writer: AnswerWriter;
+  /** Answers in request order that the writer does not have yet, because one before them is not ready. */
   private readonly pending: Slot[] = [];
   private whenDrained: (() => void)[] = [];
   private closed = false;
@@ -158,14 +140,29 @@ export class Connection implements Peer {
     private readonly limits: ConnectionLimits,
     private readonly budget: MemoryBudget,
     private readonly monotonic: () => number,
-    private readonly allUnsent: UnsentAnswers = { bytes: 0 },
+    allUnsent: UnsentAnswers = { bytes: 0 },
     kept?: KeptChunks,
+    files: FileSending = { sockets: null, pieces: new BufferPool() },
   ) {
     const { hostname, port } = conn.remoteAddr;
     this.clientHost = `/${hostname}`;
     this.remote = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
     this.cutter = new FrameCutter(limits.maxFrameBytes, kept);
     this.lastActiveMs = monotonic();
+    this.writer = new AnswerWriter(conn, {
+      maxUnsentBytes: limits.maxUnsentBytes,
+      allUnsent,
+      ...files,
+      onMoved: () => this.lastActiveMs = monotonic(),
+      onFailed: (problem) => {
+        if (problem !== null) this.failure = problem;
+        this.close();
+      },
+    });
+  }
+
+  get sendsFiles(): boolean {
+    return this.writer.sendsFiles;
   }
 
   /**
@@ -183,7 +180,7 @@ export class Connection implements Peer {
 
   /** Whether a client has taken nothing of its answers for so long that others may have the memory. */
   isNotReading(now: number): boolean {
-    return this.isWriting && now - this.lastActiveMs > STALL_MS;
+    return this.writer.isWriting && now - this.lastActiveMs > STALL_MS;
   }
 
   /** Whether a request has no answer yet, or no room: the client cannot do anything about it. */
@@ -193,7 +190,7 @@ export class Connection implements Peer {
 
   /** Whether a request is being handled or an answer is being sent. */
   get busy(): boolean {
-    return this.pending.length > 0 || this.unsent.length > 0 || this.isWriting;
+    return this.pending.length > 0 || this.writer.hasUnsent;
   }
 
   /** Whether memory was taken for a frame that does not come. */
@@ -310,8 +307,8 @@ export class Connection implements Peer {
     if (frameIsFree) this.cutter.giveBack();
     if (!isPromiseLike<Answer>(answer)) {
       claim?.release();
-      this.count(answer);
-      if (this.pending.length === 0) this.enqueue(answer, sent);
+      this.writer.count(answer);
+      if (this.pending.length === 0) this.writer.enqueue(answer, sent);
       else this.pending.push({ answer, sent });
       return this.pending.length >= this.limits.maxPipelined;
     }
@@ -321,7 +318,7 @@ export class Connection implements Peer {
     answer.then((ready) => {
       claim?.release();
       slot.answer = ready;
-      this.count(ready);
+      this.writer.count(ready);
       this.release();
     }).then(undefined, (error) => {
       // It ends the connection instead of leaving the client waiting for ever.
@@ -337,12 +334,12 @@ export class Connection implements Peer {
   /** Sends what was answered in this turn, after those have been answered who waited for what it brought. */
   private endTurn(): void {
     this.dispatcher.answerWoken();
-    this.startWriting();
+    this.writer.start();
   }
 
   /** Resolves when the next request may be handled: `afterAnswers` or not, and when not too much is unsent. */
   private settled(afterAnswers: boolean): Promise<void> | void {
-    if (!afterAnswers && !this.hasMuchUnsent) return;
+    if (!afterAnswers && !this.writer.hasMuchUnsent) return;
     // What is ready but behind a request that is not cannot be sent yet.
     if (this.pending.length > 0 && !this.closed) return this.answered().then(() => this.backpressure());
     return this.backpressure();
@@ -350,7 +347,7 @@ export class Connection implements Peer {
 
   /** Resolves when every request so far has its answer or the connection is closed. Looks whether the client is there. */
   private async answered(): Promise<void> {
-    this.startWriting();
+    this.writer.start();
     const over = this.drained().then(() => undefined);
     while (!this.hasLeft) {
       if (this.reading === null && !this.cutter.canReadAhead()) break;
@@ -423,10 +420,10 @@ export class Connection implements Peer {
     let moved = false;
     while (this.pending.length > 0 && this.pending[0].answer !== undefined) {
       const { answer, sent } = this.pending.shift()!;
-      this.enqueue(answer!, sent);
+      this.writer.enqueue(answer!, sent);
       moved = true;
     }
-    if (moved) this.startWriting();
+    if (moved) this.writer.start();
     if (this.pending.length === 0) this.wakeDrained();
   }
 
@@ -442,87 +439,16 @@ export class Connection implements Peer {
   }
 
   private backpressure(): Promise<void> | void {
-    if (!this.hasMuchUnsent || this.closed) return;
-    this.startWriting();
-    return this.writing;
-  }
-
-  /** Whether so much is unsent that no further request is handled before the client has taken it. */
-  private get hasMuchUnsent(): boolean {
-    if (this.unsentBytes <= UNSENT_WHEN_SHORT_BYTES) return this.unsentBytes > this.limits.maxUnsentBytes;
-    return this.unsentBytes > this.limits.maxUnsentBytes ||
-      this.allUnsent.bytes > (this.allUnsent.maxBytes ?? Infinity);
-  }
-
-  private count(answer: Answer): void {
-    for (const chunk of answer ?? []) this.addUnsent(chunk.length);
-  }
-
-  private addUnsent(bytes: number): void {
-    // Closing has given back what there was, and nothing is sent any more.
-    if (this.closed) return;
-    this.unsentBytes += bytes;
-    this.allUnsent.bytes += bytes;
-  }
-
-  private enqueue(answer: Answer, sent: (() => void) | undefined): void {
-    if (answer === null) return sent?.();
-    const last = answer.length - 1;
-    for (let i = 0; i <= last; i++) {
-      this.unsent.push({ bytes: answer[i], sent: i === last ? sent : undefined });
-    }
-  }
-
-  private startWriting(): void {
-    if (this.isWriting || this.unsent.length === 0 || this.closed) return;
-    this.isWriting = true;
-    // A request may have been held for longer than a connection may be idle.
-    this.lastActiveMs = this.monotonic();
-    this.writing = this.write();
-  }
-
-  private async write(): Promise<void> {
-    try {
-      while (this.unsent.length > 0 && !this.closed) {
-        const { bytes, sent } = this.nextToSend();
-        for (let done = 0; done < bytes.length;) {
-          done += await this.conn.write(done === 0 ? bytes : bytes.subarray(done));
-          this.lastActiveMs = this.monotonic();
-        }
-        this.addUnsent(-bytes.length);
-        sent?.();
-      }
-    } catch (error) {
-      if (!isDisconnect(error)) this.failure = `cannot write to the client: ${error}`;
-      this.close();
-    } finally {
-      // In the same turn in which nothing was left: an answer that came a turn later would find a writer that is done.
-      this.isWriting = false;
-    }
-  }
-
-  /** The first unsent chunk, or as many small ones in one as are there. */
-  private nextToSend(): Chunk {
-    let count = 0, size = 0;
-    while (count < this.unsent.length && size + this.unsent[count].bytes.length <= COALESCE_BYTES) {
-      size += this.unsent[count++].bytes.length;
-    }
-    if (count <= 1) return this.unsent.shift()!;
-    const together = new Uint8Array(size);
-    let at = 0;
-    for (const { bytes, sent } of this.unsent.splice(0, count)) {
-      together.set(bytes, at);
-      at += bytes.length;
-      sent?.();
-    }
-    return { bytes: together, sent: undefined };
+    if (!this.writer.hasMuchUnsent || this.closed) return;
+    this.writer.start();
+    return this.writer.writing;
   }
 
   /** Resolves when every request so far has been answered and the answer sent, or the connection is gone. */
   async flushed(): Promise<void> {
     while (this.busy && !this.closed) {
-      this.startWriting();
-      if (this.isWriting) await this.writing;
+      this.writer.start();
+      if (this.writer.isWriting) await this.writer.writing;
       else await this.drained();
     }
   }
@@ -558,8 +484,8 @@ export class Connection implements Peer {
   /** Closes the socket and ends a waiting request. Safe to call twice. */
   close(): void {
     if (this.closed) return;
-    this.addUnsent(-this.unsentBytes);
     this.closed = true;
+    this.writer.close();
     try {
       this.conn.close();
     } catch (error) {
@@ -583,12 +509,4 @@ export class Connection implements Peer {
 /** Whether what the client sent is the reason: it cannot be read, or its answer cannot be written. */
 function isClientsDoing(error: unknown): error is MalformedFrame | Unwritable {
   return error instanceof MalformedFrame || error instanceof Unwritable;
-}
-
-/** Whether `error` only says that the connection is gone. */
-function isDisconnect(error: unknown): boolean {
-  return error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.BrokenPipe ||
-    error instanceof Deno.errors.ConnectionAborted || error instanceof Deno.errors.BadResource ||
-    error instanceof Deno.errors.Interrupted || error instanceof Deno.errors.TimedOut ||
-    error instanceof Deno.errors.NotConnected || error instanceof Deno.errors.UnexpectedEof;
 }

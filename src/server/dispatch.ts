@@ -4,6 +4,7 @@
  * unknown version is answered, in version 0 with error 35, for that is how clients find out what is served.
  */
 import { assert } from "../base/assert.ts";
+import type { Chunk } from "../base/file_slice.ts";
 import { isPromiseLike } from "../base/later.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
@@ -14,6 +15,7 @@ import { fetch } from "../codec/messages/fetch.ts";
 import { produce } from "../codec/messages/produce.ts";
 import { Reader } from "../codec/reader.ts";
 import type { Api } from "../codec/schema.ts";
+import { concatChunks } from "../codec/writer.ts";
 import type { ClientSoftware, RequestContext, Services } from "../handlers/context.ts";
 import type { Registry, Served } from "../handlers/registry.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -133,7 +135,7 @@ export class RequestDispatcher implements Dispatcher {
     correlationId: number,
     request: object,
     context: RequestContext,
-  ): Uint8Array[] {
+  ): Chunk[] {
     const key = `${api.key} ${version} ${sharedAs}`;
     const stamp = this.services.cluster.image.version;
     const kept = this.shared.get(key, stamp, correlationId);
@@ -144,7 +146,7 @@ export class RequestDispatcher implements Dispatcher {
       `${api.name} shares an answer that it does not have at once`,
     );
     const answer = encode(api, version, correlationId, response);
-    this.shared.keep(key, stamp, answer);
+    this.shared.keep(key, stamp, concatChunks(answer));
     return answer;
   }
 }
@@ -186,6 +188,9 @@ class Context implements RequestContext {
   set software(software: ClientSoftware | null) {
     this.peer.software = software;
   }
+  get sendsFiles(): boolean {
+    return this.peer.sendsFiles;
+  }
   get onDisconnect(): (() => void) | null {
     return this.peer.onDisconnect;
   }
@@ -218,7 +223,7 @@ function decode(api: Api, reader: Reader, version: number) {
 }
 
 /** Throws {@link Unwritable} that names the API, for the log. */
-function encode(api: Api, version: number, correlationId: number, response: object): Uint8Array[] {
+function encode(api: Api, version: number, correlationId: number, response: object): Chunk[] {
   try {
     return encodeResponse(api, version, correlationId, response as never);
   } catch (error) {

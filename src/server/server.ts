@@ -2,10 +2,13 @@
 import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { FileSending } from "./answer_writer.ts";
+import { BufferPool } from "./buffer_pool.ts";
 import { Connection, type ConnectionLimits, type Dispatcher, type UnsentAnswers } from "./connection.ts";
 import { DelayedCloses } from "./delayed_close.ts";
 import { KeptChunks } from "./frames.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
+import type { SystemSockets } from "./sendfile.ts";
 
 /** An address to bind, by the name of its listener. */
 export interface Bind {
@@ -23,6 +26,8 @@ export interface ServerOptions {
   readonly maxAcceptedPerSecond?: () => number;
   /** How many the limit on open files leaves room for. No bound when left out. */
   readonly maxByDescriptors?: number;
+  /** Through which files are sent to clients; they are read and written when left out. */
+  readonly sockets?: SystemSockets;
   /** How many connections one address may have ("127.0.0.1"); asked anew as well. No bound when left out. */
   readonly maxConnectionsOf?: (address: string) => number;
   readonly maxIdleMs: number;
@@ -48,6 +53,9 @@ const HANG_UP_MS = 300;
 /** See {@link ServerOptions.maxMemoryWaitMs}. */
 const MAX_MEMORY_WAIT_MS = 30_000;
 
+/** Buffers that are kept to read files into, where the system does not send them by itself. */
+const MAX_PIECES_BYTES = 4 * 1024 * 1024;
+
 export class Server {
   private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
   private readonly connections = new Set<Connection>();
@@ -55,6 +63,7 @@ export class Server {
   private readonly connectionsOf = new Map<string, number>();
   private readonly unsent: UnsentAnswers;
   private readonly kept: KeptChunks;
+  private readonly files: FileSending;
   private readonly serving = new Set<Promise<void>>();
   /** Connections that are one too many for a quota. */
   private readonly throttled = new DelayedCloses();
@@ -65,6 +74,7 @@ export class Server {
 
   constructor(private readonly options: ServerOptions) {
     this.kept = new KeptChunks(options.maxKeptBytes);
+    this.files = { sockets: options.sockets ?? null, pieces: new BufferPool(MAX_PIECES_BYTES) };
     this.unsent = { bytes: 0, maxBytes: options.maxUnsentBytes };
   }
 
@@ -163,6 +173,7 @@ export class Server {
       () => options.clock.monotonic(),
       this.unsent,
       this.kept,
+      this.files,
     );
     this.connections.add(connection);
     this.connectionsOf.set(address, (this.connectionsOf.get(address) ?? 0) + 1);

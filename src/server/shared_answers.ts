@@ -28,19 +28,14 @@ export class SharedAnswers {
     return [head, body];
   }
 
-  /** Keeps an answer that was made under `stamp`; it has to be whole, and nobody may change its bytes any more. */
-  keep(key: string, stamp: number, answer: readonly Uint8Array[]): void {
-    const bytes = answer.reduce((sum, chunk) => sum + chunk.length, -HEAD_BYTES);
-    assert(bytes >= 0, "an answer has a size and a correlation id");
+  /** Keeps an answer that was made under `stamp`; it has to be whole. */
+  keep(key: string, stamp: number, answer: Uint8Array): void {
+    assert(answer.length >= HEAD_BYTES, "an answer has a size and a correlation id");
+    const body = answer.slice(HEAD_BYTES);
+    const bytes = body.length;
     if (stamp !== this.stamp || this.bytes + bytes > this.maxBytes) this.clear();
     if (bytes > this.maxBytes) return;
     this.stamp = stamp;
-    const body = new Uint8Array(bytes);
-    let at = -HEAD_BYTES;
-    for (const chunk of answer) {
-      body.set(at < 0 ? chunk.subarray(-at) : chunk, Math.max(0, at));
-      at += chunk.length;
-    }
     this.drop(key);
     this.bodies.set(key, body);
     this.bytes += bytes;

@@ -45,6 +45,8 @@ export class IoError extends Error {
 
 /** An open file. Positions are bytes from its start. */
 export interface FileHandle {
+  /** The system's number for it, where there is one. */
+  readonly descriptor?: number;
   /** Fills `into` from `position` on and gives the number of bytes read: fewer only at the end of the file. */
   readAt(into: Uint8Array, position: number): number;
   /**

@@ -42,7 +42,7 @@ class Scratch {
 const scratch = new Scratch(256 * 1024, 4);
 
 class RealFile implements FileHandle {
-  constructor(private readonly descriptor: number, private readonly path: string) {}
+  constructor(readonly descriptor: number, private readonly path: string) {}
 
   readAt(into: Uint8Array, position: number): number {
     let done = 0;

@@ -5,7 +5,7 @@
  */
 
 import { assert } from "../base/assert.ts";
-import { type FileHandle, type Files, replaceFile } from "./files.ts";
+import { type FileHandle, type Files, IoError, replaceFile } from "./files.ts";
 
 /** Where a partition's files are. One object shared by all of them, because deleting a topic renames the directory. */
 export interface Place {
@@ -16,6 +16,7 @@ export class PooledFile {
   /** Set on use, cleared by the pool's looks. */
   touched = false;
   handle: FileHandle | null = null;
+  private gone = false;
   /** Syncs and the like under way, by descriptor: one that is let go meanwhile is closed when the last of them ends. */
   private uses: Map<FileHandle, number> | null = null;
 
@@ -25,7 +26,7 @@ export class PooledFile {
     return `${this.place.path}/${this.name}`;
   }
 
-  /** The open file. Use it at once: the next call into the pool may close it. */
+  /** The open file. Use it at once: the next call into the pool may close it. Throws `IoError`. */
   get(): FileHandle {
     this.touched = true;
     return this.handle ?? this.pool.open(this, false);
@@ -78,6 +79,16 @@ export class PooledFile {
     return this.handle !== null && this.uses !== null && this.uses.has(this.handle);
   }
 
+  /** Closes it for good: under its name may soon be another file, which who still refers to this one must not get. */
+  retire(): void {
+    this.close();
+    this.gone = true;
+  }
+
+  get isGone(): boolean {
+    return this.gone;
+  }
+
   /** Closes it if it is open. A sync under way keeps the descriptor until it ends. */
   close(): void {
     this.pool.close(this);
@@ -96,6 +107,7 @@ export class HandlePool {
 
   open(file: PooledFile, create: boolean): FileHandle {
     assert(file.handle === null, "pooled file opened twice");
+    if (file.isGone) throw new IoError("open", file.path, "it was removed from its log meanwhile");
     if (this.openFiles.length >= this.capacity) this.evictOne();
     file.handle = this.files.open(file.path, create);
     this.openFiles.push(file);

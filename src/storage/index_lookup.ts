@@ -48,6 +48,22 @@ export function batchHolding(segment: Segment, position: number, offset: number)
   return holder;
 }
 
+/**
+ * The last batch that the index knows to begin at or before `position`: where, and its base offset. Null when there is none,
+ * or what the index says is not so. The indexes must be open. Throws `IoError`.
+ */
+export function lastBatchBefore(
+  segment: Segment,
+  position: number,
+): { position: number; offset: number } | null {
+  const entry = segment.offsets.floorByPosition(position);
+  if (entry === null || entry.position + PEEK_BYTES > segment.size) return null;
+  const peek = new Uint8Array(PEEK_BYTES);
+  if (segment.log.get().readAt(peek, entry.position) < PEEK_BYTES) return null;
+  if (sizeAt(peek, 0) === 0 || lastOffsetAt(peek, 0) !== entry.offset) return null;
+  return { position: entry.position, offset: baseOffsetAt(peek, 0) };
+}
+
 /** Batches that are looked at behind the last entry; their number is bounded where timestamps do not rise. */
 const LOOKED_AT_MAX = 1000;
 

@@ -42,7 +42,9 @@ import {
   read,
   readAhead,
   type ReadResult,
+  slice,
 } from "./log_queries.ts";
+import type { SliceLimits, SliceRead } from "./log_reader.ts";
 import { findLog, isReady } from "./log_readiness.ts";
 import { type LogOptions, LogState } from "./log_state.ts";
 import { append, appendAsFollower, assignLeaderEpoch } from "./log_writing.ts";
@@ -54,6 +56,7 @@ import type { TimestampedOffset } from "./time_lookup.ts";
 
 export type { AppendOptions, AppendResult, RecordError } from "./append.ts";
 export type { ReadResult } from "./log_queries.ts";
+export type { SliceRead } from "./log_reader.ts";
 export type { LogOptions } from "./log_state.ts";
 export type { ReadLimits } from "./read.ts";
 export type { TimestampedOffset } from "./time_lookup.ts";
@@ -176,6 +179,11 @@ export class Log {
   /** Whole batches from the one that holds `fetchOffset` on. OFFSET_OUT_OF_RANGE before the start or past the end. */
   read(fetchOffset: number, limits: ReadLimits): ReadResult {
     return read(this.state, fetchOffset, limits);
+  }
+
+  /** What of {@link read} can be sent from the file as it is; null when it has to be read. */
+  slice(fetchOffset: number, limits: SliceLimits): SliceRead | null {
+    return slice(this.state, fetchOffset, limits);
   }
 
   /** To be awaited before {@link read} by those that can wait; null says that there is no need. */

@@ -6,6 +6,7 @@
 import type { Allowance } from "../codec/allowance.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { isReady, needReady } from "./log_readiness.ts";
+import type { SliceLimits, SliceRead } from "./log_reader.ts";
 import type { LogState } from "./log_state.ts";
 import type { ProducerEntry } from "./producer_state.ts";
 import type { ReadLimits } from "./read.ts";
@@ -42,6 +43,17 @@ export function read(log: LogState, fetchOffset: number, limits: ReadLimits): Re
   } catch (error) {
     log.report("read", error);
     return empty(ErrorCode.KAFKA_STORAGE_ERROR);
+  }
+}
+
+/** What of {@link read} can be sent from the file; null when it has to be read, which also tells of every problem. */
+export function slice(log: LogState, fetchOffset: number, limits: SliceLimits): SliceRead | null {
+  if (log.unopened !== null || fetchOffset < log.startOffset || fetchOffset >= log.endOffset) return null;
+  try {
+    return log.reader.slice(fetchOffset, limits, log.endOffset, log.config.indexIntervalBytes);
+  } catch (error) {
+    log.report("read", error);
+    return null;
   }
 }
 

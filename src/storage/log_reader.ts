@@ -4,13 +4,15 @@
  */
 
 import type { Clock } from "../base/clock.ts";
+import type { FileSlice } from "../base/file_slice.ts";
 import type { Allowance } from "../codec/allowance.ts";
 import { IoError } from "./files.ts";
-import { offsetBefore, type Rebuild, startFor } from "./index_lookup.ts";
+import { lastBatchBefore, offsetBefore, type Rebuild, startFor } from "./index_lookup.ts";
 import type { LogSegments } from "./log_segments.ts";
 import { type BatchesRead, misplaced, readBatches, type ReadLimits } from "./read.ts";
 import { ReadAhead } from "./read_ahead.ts";
 import type { Segment } from "./segment.ts";
+import { SegmentSlice } from "./segment_slice.ts";
 import {
   firstRecordSince,
   lookupAllowance,
@@ -21,6 +23,20 @@ import {
 const CURSORS_KEPT = 8;
 /** What was written last is in memory. */
 const TAIL_BYTES = 4 * 1024 * 1024;
+
+export interface SliceLimits {
+  /** Less is read: it costs as much as to have it sent. */
+  minBytes: number;
+  maxBytes: number;
+  /** Exclusive, as {@link ReadLimits.maxOffset}. */
+  maxOffset: number;
+}
+
+/** What is to be sent from the file, and where the next read goes on. */
+export interface SliceRead {
+  readonly bytes: FileSlice;
+  readonly nextOffset: number;
+}
 
 interface Cursor {
   offset: number;
@@ -71,9 +87,41 @@ export class LogReader {
         position = 0;
         continue;
       }
-      if (read.nextOffset > fetchOffset) this.remember(read.nextOffset, segment, read.nextPosition);
+      if (read.nextOffset > fetchOffset) {
+        segment.learn(read.nextPosition - read.bytes.length, read.nextPosition);
+        this.remember(read.nextOffset, segment, read.nextPosition);
+      }
       return read;
     }
+  }
+
+  /**
+   * Batches from `fetchOffset` on that can be sent from the file as they are; null when they have to be read. That is so
+   * where a reader has not come by way of the batch before, and where this process has not seen the batches yet, which may be
+   * damaged. Throws `IoError`.
+   */
+  slice(
+    fetchOffset: number,
+    limits: SliceLimits,
+    endOffset: number,
+    indexIntervalBytes: number,
+  ): SliceRead | null {
+    const cursor = this.cursors.find((cursor) => cursor.offset === fetchOffset);
+    if (cursor === undefined) return null;
+    const { segment, position } = cursor;
+    const known = segment.knownFromOn(position);
+    if (known - position < limits.minBytes) return null;
+    this.segments.openIndexes(segment, indexIntervalBytes);
+    const isRest = known === segment.size && known - position <= limits.maxBytes;
+    const end = isRest && segment === this.segments.active && endOffset <= limits.maxOffset
+      ? { position: known, offset: endOffset }
+      : lastBatchBefore(segment, Math.min(known - 1, position + limits.maxBytes));
+    if (end === null || end.position - position < limits.minBytes || end.offset > limits.maxOffset) {
+      return null;
+    }
+    this.remember(end.offset, segment, end.position);
+    const bytes = new SegmentSlice(segment, position, end.position - position, this.ahead);
+    return { bytes, nextOffset: end.offset };
   }
 
   /**

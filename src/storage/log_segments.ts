@@ -131,6 +131,7 @@ export class LogSegments {
     for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
       this.files.remove(this.pathOf(offsetName(segment.baseOffset, suffix)));
     }
+    segment.retire();
     this.list = this.list.filter((other) => other !== segment);
     this.directoryUnsynced = true;
   }
@@ -145,6 +146,7 @@ export class LogSegments {
       this.files.remove(this.pathOf(offsetName(segment.baseOffset, suffix)));
     }
     this.files.rename(from, to);
+    segment.retire();
     this.list = this.list.filter((other) => other !== segment);
     this.directoryUnsynced = true;
     return to;
@@ -206,6 +208,7 @@ export class LogSegments {
       }
       this.trash.add(path + DELETED_SUFFIX, delayMs);
     }
+    segment.retire();
   }
 
   /**

@@ -87,6 +87,7 @@ function write(
   for (const batch of batches) {
     const { sizeInBytes } = batch;
     segment.index(segment.size, sizeInBytes, batch.lastOffset, batch.maxTimestamp, indexIntervalBytes);
+    segment.learn(segment.size, segment.size + sizeInBytes);
     segment.size += sizeInBytes;
     log.producers.update(batch, seenMs);
   }

@@ -93,7 +93,15 @@ export class OffsetIndex extends EntryFile {
 
   /** The last entry whose offset is at most `offset`; null without one. Throws `IoError`. */
   floor(offset: number): { offset: number; position: number } | null {
-    const index = this.floorIndex(offset - this.baseOffset, relativeOffset);
+    return this.entry(this.floorIndex(offset - this.baseOffset, relativeOffset));
+  }
+
+  /** The last entry whose position is at most `position`; null without one. Throws `IoError`. */
+  floorByPosition(position: number): { offset: number; position: number } | null {
+    return this.entry(this.floorIndex(position, positionOf));
+  }
+
+  private entry(index: number): { offset: number; position: number } | null {
     if (index < 0) return null;
     const { bytes, at } = this.entryAt(index);
     return { offset: this.baseOffset + relativeOffset(bytes, at), position: positionOf(bytes, at) };

@@ -53,6 +53,9 @@ export class Segment {
   /** A sync of the indexes failed, or is under way. */
   indexesDoubtful = false;
   private bytesSinceIndexEntry = 0;
+  /** Between these positions this process wrote the batches, or has looked at each of them. */
+  private knownFrom = 0;
+  private knownTo = 0;
 
   constructor(
     pool: HandlePool,
@@ -182,6 +185,8 @@ export class Segment {
     const position = scanBatches(this.log, from, this.size, (bytes, at) => lastOffsetAt(bytes, at) < offset);
     this.log.get().truncate(position);
     this.size = position;
+    this.knownFrom = Math.min(this.knownFrom, position);
+    this.knownTo = Math.min(this.knownTo, position);
     this.syncedSize = Math.min(this.syncedSize, position);
     this.unsynced = true;
     this.truncateIndexes(position, offset);
@@ -216,6 +221,22 @@ export class Segment {
       this.bytesSinceIndexEntry = 0;
     }
     this.bytesSinceIndexEntry += size;
+  }
+
+  /** Notes that the file has batches from one position to the other, in the order of their offsets. */
+  learn(from: number, to: number): void {
+    if (from > this.knownTo || to < this.knownFrom) {
+      this.knownFrom = from;
+      this.knownTo = to;
+      return;
+    }
+    this.knownFrom = Math.min(this.knownFrom, from);
+    this.knownTo = Math.max(this.knownTo, to);
+  }
+
+  /** How far the batches from `position` on are known; `position` itself when they are not. */
+  knownFromOn(position: number): number {
+    return position < this.knownFrom ? position : Math.max(position, Math.min(this.knownTo, this.size));
   }
 
   get indexesDue(): boolean {
@@ -272,9 +293,16 @@ export class Segment {
   }
 
   close(): void {
-    this.log.close();
-    this.offsets.file.close();
-    this.times.file.close();
+    for (const file of this.files) file.close();
+  }
+
+  /** Closes it for good, before its files get other names or are removed. */
+  retire(): void {
+    for (const file of this.files) file.retire();
+  }
+
+  private get files(): PooledFile[] {
+    return [this.log, this.offsets.file, this.times.file];
   }
 }
 

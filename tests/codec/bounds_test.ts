@@ -19,7 +19,7 @@ import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
 import { FREE_ELEMENTS, MAX_ELEMENTS, Reader } from "../../src/codec/reader.ts";
 import { array, int32, int8, message, string } from "../../src/codec/schema.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
-import { MAX_FRAME_BYTES, Writer } from "../../src/codec/writer.ts";
+import { concatChunks, MAX_FRAME_BYTES, Writer } from "../../src/codec/writer.ts";
 
 /** A DescribeGroups request of version 0 that names `count` groups by nothing. */
 function emptyNames(count: number): Uint8Array {
@@ -85,7 +85,7 @@ Deno.test("unknown tagged fields are elements too", () => {
       writer.unsignedVarint(tag);
       writer.unsignedVarint(0);
     }
-    return new Reader(writer.finish().reduce((all, chunk) => new Uint8Array([...all, ...chunk])));
+    return new Reader(concatChunks(writer.finish()));
   };
   assertEquals(requestHeader.read(header(FREE_ELEMENTS), 2).correlationId, 1);
   assertThrows(() => requestHeader.read(header(FREE_ELEMENTS + 5_000), 2), MalformedFrame, "elements");

@@ -68,6 +68,7 @@ async function slowPartitions() {
   const context = {
     services,
     version: 11,
+    sendsFiles: false,
     onDisconnect: null,
     loans: new Loans(new BufferPool()),
   } as unknown as RequestContext;

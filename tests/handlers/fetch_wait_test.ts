@@ -73,6 +73,7 @@ class Stage implements Disposable {
     const context = {
       services: this.services,
       version: 11,
+      sendsFiles: false,
       onDisconnect: null,
       loans: new Loans(new BufferPool()),
     } as unknown as RequestContext;

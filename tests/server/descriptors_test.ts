@@ -4,13 +4,13 @@ import { descriptorLimit, shareDescriptors } from "../../src/server/descriptors.
 
 Deno.test("shareDescriptors() leaves to the log what it can use, and never more than half", () => {
   const shares = [20_000, 4096, 1024, 200, 50, null].map((limit) => shareDescriptors(limit));
-  assertEquals(shares.map(({ connections, files }) => [connections, files]), [
-    [18_936, 1000],
-    [3032, 1000],
-    [480, 480],
-    [68, 68],
-    [8, 8],
-    [Infinity, 1000],
+  assertEquals(shares.map(({ connections, files, senders }) => [connections, files, senders]), [
+    [17_936, 1000, 1000],
+    [2843, 1000, 189],
+    [450, 480, 30],
+    [64, 68, 4],
+    [8, 8, 0],
+    [Infinity, 1000, 1000],
   ]);
 });
 

@@ -44,6 +44,7 @@ function dispatcherUnder(quotas: Quotas, ...served: ReturnType<typeof serve>[]) 
     remote: "10.0.0.1:5000",
     principal: ANONYMOUS,
     software: null,
+    sendsFiles: false,
     onDisconnect: null,
     disconnect: (reason) => disconnects.push(reason),
     mute: (ms) => muted.push(ms),
@@ -311,7 +312,11 @@ Deno.test("RequestDispatcher asks a handler once for an answer that is shared, u
   let asked = 0, key: string | null = "all";
   const handler: Handler<typeof heartbeat> = () => ({ throttleTimeMs: ++asked, errorCode: ErrorCode.NONE });
   const metrics = new Metrics();
-  const services = { clock: new ManualClock(), quotas: noQuotas(), cluster: { image } } as unknown as Services;
+  const services = {
+    clock: new ManualClock(),
+    quotas: noQuotas(),
+    cluster: { image },
+  } as unknown as Services;
   const dispatcher = new RequestDispatcher(
     new Registry([serve(heartbeat, handler, { sharedAs: () => key })]),
     services,

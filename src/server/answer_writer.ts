@@ -1,0 +1,216 @@
+/**
+ * The writing half of a connection: sends answers in the order in which they come, as fast as the client takes them. What
+ * of them lies in a file is read when the socket is ready for it, or sent by the system without being read.
+ */
+
+import { setImmediate } from "node:timers";
+import type { Chunk, FileSlice } from "../base/file_slice.ts";
+import type { BufferPool } from "./buffer_pool.ts";
+import { isDisconnect } from "./disconnects.ts";
+import type { SystemSocket, SystemSockets } from "./sendfile.ts";
+
+/** The answer to a frame: chunks to send, or null when nothing is sent. */
+export type Answer = Chunk[] | null;
+
+/** Bytes of answers in memory that the clients of all connections have not taken yet. */
+export interface UnsentAnswers {
+  bytes: number;
+  /** Beyond this each connection may have but little; no bound when left out. */
+  readonly maxBytes?: number;
+}
+
+/** How what is in files gets to clients. */
+export interface FileSending {
+  /** Null: it is read and written. */
+  readonly sockets: SystemSockets | null;
+  /** Buffers for that. */
+  readonly pieces: BufferPool;
+}
+
+export interface WriterOptions extends FileSending {
+  /** Unsent answers beyond which no further request is read. */
+  readonly maxUnsentBytes: number;
+  readonly allUnsent: UnsentAnswers;
+  /** Told when bytes were sent, or are about to be. */
+  readonly onMoved: () => void;
+  /** Told why nothing more can be sent; null when the client is gone. */
+  readonly onFailed: (problem: string | null) => void;
+}
+
+/** What a connection may have of unsent answers when all together have too much. */
+const UNSENT_WHEN_SHORT_BYTES = 64 * 1024;
+/** Answers up to this size are copied together into one write. */
+const COALESCE_BYTES = 64 * 1024;
+/** The system is asked to send so much at a time: about what the processor's cache still has when the client reads it. */
+const SENT_AT_ONCE_BYTES = 256 * 1024;
+/** So much is read and written, to wait until a socket that took no more from a file has room again. */
+const WAITING_BYTES = 16 * 1024;
+/** So much is sent in one turn of the event loop; a fast client must not keep the others waiting. */
+const TURN_BYTES = 4 * 1024 * 1024;
+
+interface Part {
+  readonly chunk: Chunk;
+  readonly sent: (() => void) | undefined;
+}
+
+export class AnswerWriter {
+  isWriting = false;
+  /** Resolves when the present run of writes, or the last one, is over. Never rejects. */
+  writing: Promise<void> = Promise.resolve();
+  private readonly unsent: Part[] = [];
+  /** Of the answers that were counted and are not sent. */
+  private unsentBytes = 0;
+  /** As far as they are in memory. */
+  private heldBytes = 0;
+  private closed = false;
+  /** Null when it cannot be had; undefined when it was not looked for. */
+  private socket: SystemSocket | null | undefined;
+  /** In this turn of the event loop. */
+  private turnBytes = 0;
+
+  constructor(private readonly conn: Deno.TcpConn, private readonly options: WriterOptions) {}
+
+  /** Whether an answer, or part of it, waits to be written. */
+  get hasUnsent(): boolean {
+    return this.unsent.length > 0 || this.isWriting;
+  }
+
+  /** Whether so much is unsent that no further request is handled before the client has taken it. */
+  get hasMuchUnsent(): boolean {
+    const { maxUnsentBytes, allUnsent } = this.options;
+    if (this.unsentBytes > maxUnsentBytes) return true;
+    return this.heldBytes > UNSENT_WHEN_SHORT_BYTES && allUnsent.bytes > (allUnsent.maxBytes ?? Infinity);
+  }
+
+  /** Whether what answers have in files is sent by the system: if not, it is better read for the answer. */
+  get sendsFiles(): boolean {
+    if (this.socket === undefined) this.socket = this.options.sockets?.find(this.conn) ?? null;
+    return this.socket !== null;
+  }
+
+  /** Counts an answer as unsent: it is ready, if perhaps not yet its turn. */
+  count(answer: Answer): void {
+    for (const chunk of answer ?? []) this.add(chunk, 1);
+  }
+
+  private add(chunk: Chunk, sign: 1 | -1): void {
+    // Closing has given back what there was, and nothing is sent any more.
+    if (this.closed) return;
+    this.unsentBytes += sign * chunk.length;
+    if (chunk instanceof Uint8Array) this.hold(sign * chunk.length);
+  }
+
+  private hold(bytes: number): void {
+    this.heldBytes += bytes;
+    this.options.allUnsent.bytes += bytes;
+  }
+
+  /** Puts an answer that was counted behind those that wait; `sent` is called when it is out. */
+  enqueue(answer: Answer, sent: (() => void) | undefined): void {
+    if (answer === null) return sent?.();
+    const last = answer.length - 1;
+    for (let i = 0; i <= last; i++) {
+      this.unsent.push({ chunk: answer[i], sent: i === last ? sent : undefined });
+    }
+  }
+
+  /** Begins to send what waits, unless that is under way. */
+  start(): void {
+    if (this.isWriting || this.unsent.length === 0 || this.closed) return;
+    this.isWriting = true;
+    // A request may have been held for longer than a connection may be idle.
+    this.options.onMoved();
+    this.writing = this.write();
+  }
+
+  /** Forgets what waits. To be called before the connection is closed. */
+  close(): void {
+    if (this.closed) return;
+    this.hold(-this.heldBytes);
+    this.unsentBytes = 0;
+    this.closed = true;
+    this.socket?.close();
+  }
+
+  private async write(): Promise<void> {
+    try {
+      while (this.unsent.length > 0 && !this.closed) {
+        const { chunk, sent } = this.next();
+        if (chunk instanceof Uint8Array) await this.writeBytes(chunk, this.unsent[0]?.chunk);
+        else await this.writeFile(chunk);
+        if (this.closed) return;
+        this.add(chunk, -1);
+        sent?.();
+      }
+    } catch (error) {
+      this.options.onFailed(isDisconnect(error) ? null : `cannot write to the client: ${error}`);
+    } finally {
+      // In the same turn in which nothing was left: an answer that came a turn later would find a writer that is done.
+      this.isWriting = false;
+    }
+  }
+
+  /** The first unsent chunk, or as many small ones in one as are there. */
+  private next(): Part {
+    let count = 0, size = 0;
+    while (count < this.unsent.length) {
+      const { chunk } = this.unsent[count];
+      if (!(chunk instanceof Uint8Array) || size + chunk.length > COALESCE_BYTES) break;
+      size += chunk.length;
+      count++;
+    }
+    if (count <= 1) return this.unsent.shift()!;
+    const together = new Uint8Array(size);
+    let at = 0;
+    for (const { chunk, sent } of this.unsent.splice(0, count)) {
+      together.set(chunk as Uint8Array, at);
+      at += chunk.length;
+      sent?.();
+    }
+    return { chunk: together, sent: undefined };
+  }
+
+  /** Sends bytes; where a file is sent behind them, the client is not woken for them alone. */
+  private async writeBytes(bytes: Uint8Array, next?: Chunk): Promise<void> {
+    let done = next === undefined || next instanceof Uint8Array ? 0 : this.socket?.sendMore(bytes) ?? 0;
+    while (done < bytes.length) {
+      done += await this.conn.write(done === 0 ? bytes : bytes.subarray(done));
+      this.options.onMoved();
+    }
+  }
+
+  private async writeFile(slice: FileSlice): Promise<void> {
+    const { socket } = this;
+    for (let done = 0; done < slice.length && !this.closed;) {
+      const from = done, left = slice.length - done;
+      const send = (file: number, position: number) =>
+        socket?.sendFile(file, position, Math.min(left, SENT_AT_ONCE_BYTES)) ?? 0;
+      const sent = slice.through(from, send) ?? 0;
+      done += sent > 0 ? sent : await this.writePiece(slice, done, Math.min(left, WAITING_BYTES));
+      this.options.onMoved();
+      await this.takeTurns(sent);
+    }
+  }
+
+  /** Reads a piece of a file and writes it; gives its length. */
+  private async writePiece(slice: FileSlice, from: number, bytes: number): Promise<number> {
+    const lent = this.options.pieces.take(bytes), piece = lent.subarray(0, bytes);
+    this.hold(bytes);
+    try {
+      slice.read(piece, from);
+      await this.writeBytes(piece);
+    } finally {
+      if (!this.closed) this.hold(-bytes);
+      this.options.pieces.give(lent);
+    }
+    return bytes;
+  }
+
+  /** Lets others have their turn now and then; `bytes` were sent at once, none if it had to be waited for. */
+  private takeTurns(bytes: number): Promise<void> | void {
+    this.turnBytes = bytes === 0 ? 0 : this.turnBytes + bytes;
+    if (this.turnBytes < TURN_BYTES) return;
+    this.turnBytes = 0;
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -362,6 +362,20 @@ export function checkIndexes(files: Files, except: readonly string[]): void {
   }
 }
 
+/**
+ * The entries of an index file. Zeros behind them are room: Kafka leaves some, and so does a power failure that kept a file's
+ * size and not its bytes; whoever opens the file passes over them.
+ */
+function entriesOf(files: Files, path: string, entryBytes: number): Uint8Array | null {
+  const bytes = readFile(files, path);
+  if (bytes === null) return null;
+  let length = bytes.length;
+  while (length >= entryBytes && bytes.subarray(length - entryBytes, length).every((byte) => byte === 0)) {
+    length -= entryBytes;
+  }
+  return bytes.subarray(0, length);
+}
+
 function checkSegment(files: Files, path: string, indexIntervalBytes: number): void {
   const baseOffset = Number(path.slice(-20));
   const log = readFile(files, `${path}.log`)!;
@@ -373,8 +387,8 @@ function checkSegment(files: Files, path: string, indexIntervalBytes: number): v
   }
   must(at === log.length, `${path}.log has ${log.length - at} bytes behind its last batch`);
   // An index that was never opened may be missing: it is made when it is used.
-  const offsets = readFile(files, `${path}.index`);
-  const times = readFile(files, `${path}.timeindex`);
+  const offsets = entriesOf(files, `${path}.index`, 8);
+  const times = entriesOf(files, `${path}.timeindex`, 12);
   if (offsets !== null) {
     let before = 0;
     for (let i = 0; i < offsets.length; i += 8) {

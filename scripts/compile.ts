@@ -27,6 +27,9 @@ async function compile(): Promise<void> {
     `--v8-flags=${v8Flags}`,
     "--app-name",
     "trackway",
+    // The module of a thread, which nobody imports.
+    "--include",
+    "src/storage/cleaner/thread_main.ts",
     "--output",
     compiled,
     "src/main.ts",

@@ -15,11 +15,20 @@ import project from "../deno.json" with { type: "json" };
 import { isKeptFile, type NpmPackage, type PackageOnDisk, planAddons, type Platform } from "./lib/addons.ts";
 import { licenceText } from "./lib/licences.ts";
 import { runScript, ScriptError, stdoutOf } from "./lib/run.ts";
-import { launcher, type PayloadFile, programPath, runArguments, runtimePath, stub } from "./lib/stub.ts";
+import {
+  cleanerThreadPath,
+  launcher,
+  type PayloadFile,
+  programPath,
+  runArguments,
+  runtimePath,
+  stub,
+} from "./lib/stub.ts";
 import { encodeHex } from "../src/base/hex.ts";
 
 const root = dirname(import.meta.dirname!);
 const entry = "src/main.ts";
+const cleanerThread = "src/storage/cleaner/thread_main.ts";
 
 /** By Deno's name of the processor: npm's and the kernel's, and glibc's loader, which Deno's executable asks for. */
 const machines: Record<string, { cpu: string; machine: string; loader: string }> = {
@@ -54,17 +63,13 @@ async function lay(staging: string, platform: Platform): Promise<void> {
 
   const program = join(staging, programPath);
   const external = plan.external.flatMap((name) => ["--external", name]);
-  await deno("bundle the program", [
-    "bundle",
-    "--quiet",
-    "--platform",
-    "deno",
-    ...external,
-    "--output",
-    program,
-    entry,
-  ]);
+  const bundle = (output: string, input: string) => {
+    const args = ["bundle", "--quiet", "--platform", "deno", ...external, "--output", output, input];
+    return deno(`bundle ${input}`, args);
+  };
+  await bundle(program, entry);
   refuseFilesBesideSource(await Deno.readTextFile(program));
+  await bundle(join(staging, cleanerThreadPath), cleanerThread);
 
   for (const npmPackage of plan.kept) {
     for (const file of listFiles(npmPackage.localPath).filter(isKeptFile)) {
@@ -101,10 +106,14 @@ interface Graph {
   readonly modules: readonly { readonly kind?: string; readonly npmPackage?: string }[];
 }
 
-/** In the bundle every module has the bundle's own URL, so a file that lies beside a source file is not found. */
+/**
+ * In the bundle every module has the bundle's own URL, so a file that lies beside a source file is not found. The module of
+ * a thread is a bundle of its own.
+ */
 function refuseFilesBesideSource(program: string): void {
   const line = program.split("\n").find((line) =>
-    /import\.meta\.(url|dirname|filename)/.test(line) && !line.includes("createRequire")
+    /import\.meta\.(url|dirname|filename)/.test(line) && !line.includes("createRequire") &&
+    !line.includes("threadModule")
   );
   if (line) throw new ScriptError(`a module asks where it lies, which a bundle cannot tell: ${line.trim()}`);
 }

@@ -32,6 +32,8 @@ const alignment = 4096;
 /** Where the runtime and the program lie in the unpacked directory. */
 export const runtimePath = "deno";
 export const programPath = "trackway.js";
+/** What the thread of compaction runs: src/storage/cleaner/thread.ts looks for it beside the program. */
+export const cleanerThreadPath = "cleaner_thread.js";
 
 /**
  * How the runtime is to run a program with addons: --node-modules-dir=manual finds them in the node_modules beside it;

@@ -39,14 +39,13 @@ export type Report =
 /** In the shared flags: not 0 has the cleaning end. */
 export const INTERRUPTED = 0;
 
-/** Beside this module; in a packed program beside the program, where `scripts/pack.ts` puts it. */
-function threadModule(): URL {
-  const isSource = import.meta.url.endsWith("/thread.ts");
-  return new URL(isSource ? "./thread_main.ts" : "./cleaner_thread.js", import.meta.url);
+/** Beside this module, or beside the bundle that `deno task pack` has made of it and all others. */
+function threadModule(here: string): URL {
+  return new URL(here.endsWith("/thread.ts") ? "./thread_main.ts" : "./cleaner_thread.js", here);
 }
 
 export class WorkerThread implements CleanerThread {
-  private readonly worker = new Worker(threadModule(), { type: "module", name: "compaction" });
+  private readonly worker = new Worker(threadModule(import.meta.url), { type: "module", name: "compaction" });
   private readonly flags = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
   run(

@@ -17,7 +17,8 @@ export const offsetCommitHandler: Handler<typeof offsetCommit> = async (request,
     const topic = findTopic(asked, context);
     const problems = asked.partitions.map((p) => problemOf(topic, p, context.version));
     return { asked, topic, problems };
-  });
+    // A topic that exists and of which nothing is asked is not in Kafka's answer either.
+  }).filter(({ asked, topic }) => topic === undefined || asked.partitions.length > 0);
   const committable = topics.map(({ asked, topic, problems }) => ({
     name: topic?.name ?? "",
     topicId: topic?.topicId ?? asked.topicId,

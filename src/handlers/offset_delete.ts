@@ -6,9 +6,13 @@ import type { Handler } from "./context.ts";
 export const offsetDeleteHandler: Handler<typeof offsetDelete> = async (request, { services }) => {
   const { image } = services.cluster;
   const exists = (topic: string, index: number) => image.partition(topic, index) !== undefined;
+  // A topic that exists and of which nothing is asked is not in Kafka's answer either.
+  const topics = request.topics.filter((topic) =>
+    topic.partitions.length > 0 || !image.topics.has(topic.name)
+  );
   const reply = await services.groups.deleteOffsets({
     ...request,
-    topics: request.topics.map(({ name, partitions }) => ({
+    topics: topics.map(({ name, partitions }) => ({
       name,
       partitions: partitions.filter((p) => exists(name, p.partitionIndex)),
     })),
@@ -16,7 +20,7 @@ export const offsetDeleteHandler: Handler<typeof offsetDelete> = async (request,
   if (reply.errorCode !== ErrorCode.NONE) return reply;
   return {
     errorCode: ErrorCode.NONE,
-    topics: request.topics.map(({ name, partitions }, i) => ({
+    topics: topics.map(({ name, partitions }, i) => ({
       name,
       partitions: [
         ...partitions.filter((p) => !exists(name, p.partitionIndex)).map(({ partitionIndex }) => ({

@@ -37,9 +37,18 @@ export function normal(value: unknown, key = ""): unknown {
   if (key !== "" && volatile[key]) return volatile[key](value);
   if (Array.isArray(value)) {
     const items = value.map((item) => normal(item));
-    const by = (item: unknown) => String((item as Record<string, unknown> | null)?.[unordered[key]] ?? "");
-    return key in unordered ? items.sort((a, b) => by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0) : items;
+    return key in unordered ? sorted(items, unordered[key]) : items;
   }
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, normal(inner, name)]));
+}
+
+/** By the field, and where that is the same or not there, by all that is left. */
+function sorted(items: unknown[], field: string): unknown[] {
+  const by = (item: unknown) => {
+    const named = (item as Record<string, unknown> | null)?.[field] ?? "";
+    return `${named}\0${JSON.stringify(item)}`;
+  };
+  return items.map((item) => ({ item, by: by(item) })).sort((a, b) => a.by < b.by ? -1 : a.by > b.by ? 1 : 0)
+    .map(({ item }) => item);
 }

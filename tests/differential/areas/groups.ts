@@ -11,7 +11,7 @@ import { offsetFetch } from "../../../src/codec/messages/offset_fetch.ts";
 import { syncGroup } from "../../../src/codec/messages/sync_group.ts";
 import { ZERO_UUID } from "../../../src/codec/uuid.ts";
 import { scenario } from "../scenario.ts";
-import { bytes, committing, joined, joining, newGroup } from "../setup/groups.ts";
+import { bytes, committed, committing, joined, joining, newGroup } from "../setup/groups.ts";
 import { createTopic } from "../setup/topics.ts";
 
 export const scenarios = [
@@ -145,7 +145,6 @@ export const scenarios = [
     await broker.ask(offsetCommit, 8, committing(group, topic, { partitionIndex: 9 }));
     await broker.ask(offsetCommit, 8, committing(group, topic, { metadata: "x".repeat(4097) }));
     await broker.ask(offsetCommit, 8, committing(group, topic, { metadata: null }));
-    await broker.ask(offsetCommit, 8, committing("", topic));
     await broker.ask(
       offsetCommit,
       8,
@@ -177,11 +176,10 @@ export const scenarios = [
   scenario("OffsetDelete of groups with and without members", async (broker) => {
     const group = await newGroup(broker);
     const topic = await createTopic(broker, "t");
-    await broker.send(offsetCommit, 8, committing(group, topic));
+    await committed(broker, group, topic);
     const remove = (groupId: string, name = topic, partitionIndex = 0) =>
       broker.ask(offsetDelete, 0, { groupId, topics: [{ name, partitions: [{ partitionIndex }] }] });
     await remove(broker.name("none"));
-    await remove("");
     await remove(group, broker.name("missing"));
     await remove(group, topic, 9);
     await remove(group);
@@ -210,15 +208,15 @@ export const scenarios = [
     const topic = await createTopic(broker, "t");
     const none = broker.name("none");
     for (const version of [0, 3, 5, 6]) {
-      await broker.ask(describeGroups, version, { groups: [none, ""], includeAuthorizedOperations: false });
+      await broker.ask(describeGroups, version, { groups: [none], includeAuthorizedOperations: false });
     }
     const { memberId } = await joined(broker, group);
     for (const version of [0, 4, 6]) {
       await broker.ask(describeGroups, version, { groups: [group], includeAuthorizedOperations: true });
     }
-    await broker.ask(deleteGroups, 2, { groupsNames: [group, none, ""] });
+    await broker.ask(deleteGroups, 2, { groupsNames: [group, none] });
     await broker.ask(leaveGroup, 4, { groupId: group, memberId: "", members: [{ memberId }] });
-    await broker.send(offsetCommit, 8, committing(group, topic));
+    await committed(broker, group, topic);
     await broker.ask(deleteGroups, 2, { groupsNames: [group] });
     await broker.ask(offsetFetch, 5, { groupId: group, topics: null, groups: [] });
   }),

@@ -7,6 +7,7 @@ import { syncGroup } from "../../../src/codec/messages/sync_group.ts";
 import { scenario } from "../scenario.ts";
 import {
   bytes,
+  committed,
   committing,
   joined,
   joining,
@@ -234,7 +235,7 @@ export const scenarios = [
       const topic = await createTopic(broker, "t");
       const { memberId, generationId } = await joined(broker, group);
       const commit = { memberId, generationIdOrMemberEpoch: generationId };
-      await broker.send(offsetCommit, 8, committing(group, topic, commit));
+      await committed(broker, group, topic, commit);
       await broker.send(leaveGroup, 2, { groupId: group, memberId, members: [] });
       await broker.ask(joinGroup, 3, joining(group, { memberId }), undefined, "the old id");
       await broker.ask(

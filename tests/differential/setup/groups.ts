@@ -3,6 +3,7 @@ import { ErrorCode } from "../../../src/codec/errors.ts";
 import { findCoordinator } from "../../../src/codec/messages/find_coordinator.ts";
 import { heartbeat } from "../../../src/codec/messages/heartbeat.ts";
 import { joinGroup } from "../../../src/codec/messages/join_group.ts";
+import { offsetCommit } from "../../../src/codec/messages/offset_commit.ts";
 import { offsetFetch } from "../../../src/codec/messages/offset_fetch.ts";
 import { syncGroup } from "../../../src/codec/messages/sync_group.ts";
 import type { EncodableRequestOf } from "../../../src/codec/schema.ts";
@@ -143,4 +144,17 @@ export function committing(
       }],
     }],
   };
+}
+
+/** Commits an offset without writing anything down; the coordinator of a new Kafka may have to load first. */
+export async function committed(
+  broker: Broker,
+  groupId: string,
+  topic: string,
+  more: Parameters<typeof committing>[2] = {},
+): Promise<void> {
+  await eventually(`${groupId} cannot commit`, async () => {
+    const answer = await broker.send(offsetCommit, 8, committing(groupId, topic, more));
+    return answer!.topics[0].partitions[0].errorCode === 0 ? true : null;
+  });
 }

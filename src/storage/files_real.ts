@@ -10,13 +10,17 @@ import {
   IoError,
   type Unlock,
 } from "./files.ts";
+import { PageCache } from "./page_cache.ts";
 
 function failed(operation: string, path: string, cause: unknown): IoError {
   const code = (cause as { code?: unknown }).code;
   return new IoError(operation, path, typeof code === "string" ? code : String(cause), { cause });
 }
 
-/** What {@link RealFile.readAhead} reads into and nobody looks at; who finds none waits for one. */
+/**
+ * What {@link RealFile.readAhead} reads into and nobody looks at, where the page cache cannot be filled without. Who finds
+ * none waits for one.
+ */
 class Scratch {
   private readonly waiting: ((buffer: Uint8Array) => void)[] = [];
   private readonly free: Uint8Array[] = [];
@@ -38,8 +42,13 @@ class Scratch {
     else this.free.push(buffer);
   }
 }
+/** What one thread brings into memory before another file has its turn. */
+const BROUGHT_AT_ONCE_BYTES = 1024 * 1024;
 /** More at once would only make a disk seek more; the operating system reads ahead of each by itself. */
 const scratch = new Scratch(256 * 1024, 4);
+
+/** Null where there is none; undefined until it is needed. */
+let pageCache: PageCache | null | undefined;
 
 class RealFile implements FileHandle {
   constructor(readonly descriptor: number, private readonly path: string) {}
@@ -62,9 +71,12 @@ class RealFile implements FileHandle {
     const into = await scratch.take();
     try {
       for (let done = 0; done < bytes;) {
-        const count = await this.readOnThread(into, Math.min(into.length, bytes - done), position + done);
-        if (count === 0) break;
-        done += count;
+        const at = position + done, left = bytes - done;
+        if (pageCache === undefined) pageCache = PageCache.open();
+        const brought = await pageCache?.bring(this.descriptor, at, Math.min(BROUGHT_AT_ONCE_BYTES, left)) ||
+          await this.readOnThread(into, Math.min(into.length, left), at);
+        if (brought === 0) break;
+        done += brought;
       }
     } finally {
       scratch.give(into);

@@ -50,6 +50,7 @@ import { machineBootId, realFiles } from "./storage/files_real.ts";
 import { defaultLogConfig } from "./storage/log_config.ts";
 import { LogDirectories } from "./storage/log_directories.ts";
 import { ProducerIdMark } from "./storage/producer_id_mark.ts";
+import { followTelemetry } from "./telemetry/follow.ts";
 
 /** How often the logs are looked after: flushes by time, retention, checkpoints. */
 const UPKEEP_EVERY_MS = 1000;
@@ -214,6 +215,7 @@ async function start(
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
     held,
     quotas,
+    telemetry: followTelemetry(config, cluster),
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
   };

@@ -10,7 +10,7 @@ const rows: readonly (readonly string[])[] = [
   ["server"],
   ["handlers"],
   ["coordinators"],
-  ["replication", "security", "quotas"],
+  ["replication", "security", "quotas", "telemetry"],
   ["storage", "cluster", "client"],
   ["config", "observe"],
   ["codec"],

@@ -16,6 +16,7 @@ import { describeLogDirs } from "../codec/messages/describe_log_dirs.ts";
 import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
 import { fetch } from "../codec/messages/fetch.ts";
 import { findCoordinator } from "../codec/messages/find_coordinator.ts";
+import { getTelemetrySubscriptions } from "../codec/messages/get_telemetry_subscriptions.ts";
 import { heartbeat } from "../codec/messages/heartbeat.ts";
 import { incrementalAlterConfigs } from "../codec/messages/incremental_alter_configs.ts";
 import { initProducerId } from "../codec/messages/init_producer_id.ts";
@@ -30,6 +31,7 @@ import { offsetDelete } from "../codec/messages/offset_delete.ts";
 import { offsetFetch } from "../codec/messages/offset_fetch.ts";
 import { offsetForLeaderEpoch } from "../codec/messages/offset_for_leader_epoch.ts";
 import { produce } from "../codec/messages/produce.ts";
+import { pushTelemetry } from "../codec/messages/push_telemetry.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
 import { alterClientQuotasHandler } from "./alter_client_quotas.ts";
 import { alterConfigsHandler } from "./alter_configs.ts";
@@ -48,6 +50,7 @@ import { describeLogDirsHandler } from "./describe_log_dirs.ts";
 import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
 import { fetchHandler } from "./fetch.ts";
 import { findCoordinatorHandler } from "./find_coordinator.ts";
+import { getTelemetrySubscriptionsHandler } from "./get_telemetry_subscriptions.ts";
 import { heartbeatHandler } from "./heartbeat.ts";
 import { incrementalAlterConfigsHandler } from "./incremental_alter_configs.ts";
 import { initProducerIdHandler } from "./init_producer_id.ts";
@@ -62,6 +65,7 @@ import { offsetDeleteHandler } from "./offset_delete.ts";
 import { offsetFetchHandler } from "./offset_fetch.ts";
 import { offsetForLeaderEpochHandler } from "./offset_for_leader_epoch.ts";
 import { produceHandler } from "./produce.ts";
+import { pushTelemetryHandler } from "./push_telemetry.ts";
 import { Registry, serve } from "./registry.ts";
 import { syncGroupHandler } from "./sync_group.ts";
 
@@ -97,6 +101,8 @@ export const registry: Registry = new Registry([
   serve(describeClientQuotas, describeClientQuotasHandler),
   serve(alterClientQuotas, alterClientQuotasHandler),
   serve(describeCluster, describeClusterHandler),
+  serve(getTelemetrySubscriptions, getTelemetrySubscriptionsHandler),
+  serve(pushTelemetry, pushTelemetryHandler),
   serve(listConfigResources, listConfigResourcesHandler),
   serve(describeTopicPartitions, describeTopicPartitionsHandler),
 ]);

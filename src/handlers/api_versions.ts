@@ -12,10 +12,12 @@ const SOFTWARE_NAME = /^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?$/;
 
 /** The handler; the registry that it lists is complete only after the handler is in it. */
 export function apiVersionsHandler(registry: () => Registry): Handler<typeof apiVersions> {
-  return (request, { version }) => {
+  return (request, context) => {
+    const { version } = context;
     const named = SOFTWARE_NAME.test(request.clientSoftwareName) &&
       SOFTWARE_NAME.test(request.clientSoftwareVersion);
     if (version >= 3 && !named) return { errorCode: ErrorCode.INVALID_REQUEST, apiKeys: [] };
+    if (named) context.software = { name: request.clientSoftwareName, version: request.clientSoftwareVersion };
     return {
       errorCode: ErrorCode.NONE,
       apiKeys: registry().all.map(({ api, versions }) => ({

@@ -15,6 +15,8 @@ import type { HeldRequests } from "../replication/held_requests.ts";
 import type { LogMover } from "../replication/log_mover.ts";
 import type { Replicas } from "../replication/replicas.ts";
 import type { Principal } from "../security/principal.ts";
+import type { Lifetime } from "../telemetry/instances.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { LogDirectories } from "../storage/log_directories.ts";
 
 /** The broker as handlers see it. */
@@ -31,6 +33,7 @@ export interface Services {
   readonly fetchSessions: FetchSessions;
   readonly held: HeldRequests;
   readonly quotas: Quotas;
+  readonly telemetry: Telemetry;
   /** How many bytes of answers there is memory for, in view of those that clients have not taken yet. */
   answerRoomBytes(): number;
   /** Makes `__consumer_offsets` where it does not exist yet; gives the error code for clients when it cannot. */
@@ -54,6 +57,10 @@ export interface RequestContext {
   software: ClientSoftware | null;
   /** The client's address without its port, in Kafka's form: "/127.0.0.1". */
   readonly clientHost: string;
+  /** "127.0.0.1:50312" */
+  readonly remote: string;
+  /** Tells, later too, whether the client's connection is still there. */
+  readonly connection: Lifetime;
   /** The listener that the request came in by. */
   readonly listenerName: string;
   /** How long the request has been worked at; once it waits, how long before that. */

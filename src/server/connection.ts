@@ -47,6 +47,8 @@ export interface Peer {
   readonly clientHost: string;
   /** "127.0.0.1:50312", for log lines. */
   readonly remote: string;
+  /** For those who want to know later whether it is still there, without holding on to it. */
+  readonly lifetime: { readonly isOver: boolean };
   /** Who the client is, as far as its listener asks for that. */
   readonly principal: Principal;
   /** What the client calls itself, once it has said so. */
@@ -90,6 +92,7 @@ const GOODBYE_MS = 1000;
 
 export class Connection implements Peer {
   onDisconnect: (() => void) | null = null;
+  readonly lifetime = { isOver: false };
   readonly principal = ANONYMOUS;
   software: ClientSoftware | null = null;
   readonly clientHost: string;
@@ -484,7 +487,7 @@ export class Connection implements Peer {
   /** Closes the socket and ends a waiting request. Safe to call twice. */
   close(): void {
     if (this.closed) return;
-    this.closed = true;
+    this.closed = this.lifetime.isOver = true;
     this.writer.close();
     try {
       this.conn.close();

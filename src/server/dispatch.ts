@@ -179,6 +179,12 @@ class Context implements RequestContext {
   get listenerName(): string {
     return this.peer.listenerName;
   }
+  get remote(): string {
+    return this.peer.remote;
+  }
+  get connection(): { readonly isOver: boolean } {
+    return this.peer.lifetime;
+  }
   get principal(): Principal {
     return this.peer.principal;
   }

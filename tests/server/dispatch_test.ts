@@ -42,6 +42,7 @@ function dispatcherUnder(quotas: Quotas, ...served: ReturnType<typeof serve>[]) 
     listenerName: "INSIDE",
     clientHost: "/10.0.0.1",
     remote: "10.0.0.1:5000",
+    lifetime: { isOver: false },
     principal: ANONYMOUS,
     software: null,
     sendsFiles: false,

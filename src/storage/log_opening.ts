@@ -11,6 +11,7 @@ import { agreedStart, loadEpochs } from "./opening_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { WAYS_OUT } from "./read.ts";
 import { endOfClosedLog, producersAt, recover, type Recovery } from "./recovery.ts";
+import type { Segment } from "./segment.ts";
 
 export interface OpeningInput {
   name: string;
@@ -126,12 +127,17 @@ export function openCrashedLog(i: OpeningInput): OpenedLog | string {
 
 /**
  * Removes segments but the last whose content did not reach the device, if there was any. Before the first record they are
- * no part of the log.
+ * no part of the log. Kafka's compactor leaves such segments too: there the first one stays, for the log begins with it.
  */
-function removeEmpty({ name, segments, recoveryPoint, onWarning }: OpeningInput, upTo = Infinity): void {
+function removeEmpty(
+  { name, segments, dense, recoveryPoint, onWarning }: OpeningInput,
+  upTo = Infinity,
+): void {
   const [, ...ends] = segments.list.map(({ baseOffset }) => baseOffset);
-  for (const empty of segments.list.filter(({ size }, index) => size === 0 && ends[index] <= upTo)) {
-    if (empty.baseOffset < recoveryPoint) {
+  const isEmpty = ({ size }: Segment, index: number) =>
+    size === 0 && ends[index] <= upTo && (dense || index > 0);
+  for (const empty of segments.list.filter(isEmpty)) {
+    if (dense && empty.baseOffset < recoveryPoint) {
       onWarning(`${name}: ${empty.log.path} is empty, although its records were on the disk: they are lost`);
     }
     segments.removeEmpty(empty);

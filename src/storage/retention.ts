@@ -25,7 +25,9 @@ export function expiredSegments(
   const leading = (expired: (segment: Expirable, index: number) => boolean): number => {
     let count = 0;
     while (
-      count < segments.length && segments[count].size > 0 && endOf(count) <= maxOffset &&
+      // A compactor may have left one of them empty.
+      count < segments.length && (segments[count].size > 0 || count + 1 < segments.length) &&
+      endOf(count) <= maxOffset &&
       expired(segments[count], count)
     ) count++;
     return count;

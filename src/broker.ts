@@ -28,6 +28,7 @@ import { collectGarbage, IdleMemory, trimHeap } from "./observe/idle_memory.ts";
 import { type Logger, WarningLimiter } from "./observe/logging.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { followQuotas } from "./quotas/follow.ts";
+import { quotaSamples } from "./quotas/samples.ts";
 import { FetchSessions } from "./replication/fetch_sessions.ts";
 import { HeldRequests } from "./replication/held_requests.ts";
 import { InternalLog } from "./replication/internal_log.ts";
@@ -51,6 +52,7 @@ import { defaultLogConfig } from "./storage/log_config.ts";
 import { LogDirectories } from "./storage/log_directories.ts";
 import { ProducerIdMark } from "./storage/producer_id_mark.ts";
 import { followTelemetry } from "./telemetry/follow.ts";
+import { telemetrySamples } from "./telemetry/samples.ts";
 
 /** How often the logs are looked after: flushes by time, retention, checkpoints. */
 const UPKEEP_EVERY_MS = 1000;
@@ -202,6 +204,9 @@ async function start(
   }
 
   const quotas = followQuotas(config, cluster, clock);
+  const telemetry = followTelemetry(config, cluster);
+  server.metrics.addSource(() => quotaSamples(quotas, clock.monotonic()));
+  server.metrics.addSource(() => telemetrySamples(telemetry, clock.monotonic()));
   const held = new HeldRequests();
   const services: Services = {
     config,
@@ -215,7 +220,7 @@ async function start(
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
     held,
     quotas,
-    telemetry: followTelemetry(config, cluster),
+    telemetry,
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
   };

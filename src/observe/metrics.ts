@@ -37,6 +37,13 @@ export interface ApiSnapshot {
   readonly errors: ReadonlyMap<number, number>;
 }
 
+/** A number with what tells it apart from others of its name. */
+export interface MetricSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
 /** All counters at one moment. */
 export interface MetricsSnapshot {
   readonly apis: readonly ApiSnapshot[];
@@ -44,6 +51,8 @@ export interface MetricsSnapshot {
   readonly connectionsClosed: number;
   readonly connectionsActive: number;
   readonly malformedFrames: number;
+  /** What others keep for themselves: {@link Metrics.addSource}. */
+  readonly samples: readonly MetricSample[];
 }
 
 /** API keys are counted one by one below this; all others together, since a client may send any number. */
@@ -57,6 +66,12 @@ export class Metrics {
   connectionsClosed = 0;
   /** Frames that were not what the protocol says; their connections are closed. */
   malformedFrames = 0;
+  readonly #sources: (() => Iterable<MetricSample>)[] = [];
+
+  /** Has every snapshot ask `source`, for numbers that nobody wants to hear of between snapshots. */
+  addSource(source: () => Iterable<MetricSample>): void {
+    this.#sources.push(source);
+  }
 
   /** The counters of an API; hold on to them rather than asking for each request. */
   api(apiKey: number): ApiCounters {
@@ -92,6 +107,7 @@ export class Metrics {
       connectionsClosed: this.connectionsClosed,
       connectionsActive: this.connectionsOpened - this.connectionsClosed,
       malformedFrames: this.malformedFrames,
+      samples: this.#sources.flatMap((source) => [...source()]),
     };
   }
 }

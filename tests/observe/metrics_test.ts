@@ -29,6 +29,7 @@ Deno.test("Metrics.snapshot() shows what was counted, by API key", () => {
     connectionsClosed: 1,
     connectionsActive: 2,
     malformedFrames: 1,
+    samples: [],
   });
 });
 

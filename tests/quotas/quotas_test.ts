@@ -1,7 +1,9 @@
 /** What quotas count and for how long they have clients keep still; no network, and a clock that the test turns. */
 import { assertEquals } from "@std/assert/equals";
 import { MAX_THROTTLE_MS } from "../../src/quotas/rate.ts";
-import { percentOfSecond } from "../../src/quotas/quotas.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
+import { percentOfSecond, throttled } from "../../src/quotas/quotas.ts";
+import { quotaSamples } from "../../src/quotas/samples.ts";
 import { Meters } from "../../src/quotas/meters.ts";
 import { noQuotas, quotasOf, quotasWith } from "./support.ts";
 
@@ -216,5 +218,20 @@ Deno.test("Quotas.uses() tells rate, limit and throttling of everybody who was c
       throttles: 1,
       throttledMs: 2000,
     },
+  ]);
+});
+
+Deno.test("the use of quotas is among the broker's metrics", () => {
+  const { quotas, clock } = quotasWith([{ user: "ada" }, { producer_byte_rate: 1000 }]);
+  const metrics = new Metrics();
+  metrics.addSource(() => quotaSamples(quotas, clock.monotonic()));
+  const meter = quotas.produce.meter("ada", "app", clock.monotonic())!;
+  throttled(meter, meter.record(12_000, clock.monotonic()));
+  const labels = { quota: "producer_byte_rate", user: "ada", client_id: "" };
+  assertEquals(metrics.snapshot().samples, [
+    { name: "client_quota_limit", labels, value: 1000 },
+    { name: "client_quota_rate", labels, value: 1200 },
+    { name: "client_quota_throttles_total", labels, value: 1 },
+    { name: "client_quota_throttled_ms_total", labels, value: 2000 },
   ]);
 });

@@ -56,13 +56,13 @@ const rules: readonly Rule[] = [
   atLeast("log.roll.jitter.ms", 0),
   (after) =>
     after.get("log.retention.ms") === 0
-      ? "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+      ? "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
       : null,
   // Kafka closes the connection over a division by 0.
   (after) => after.get("log.cleaner.threads") < 1 ? "Log cleaner threads should be at least 1" : null,
   (after) =>
     after.get("log.cleaner.dedupe.buffer.size") / after.get("log.cleaner.threads") <= MIB
-      ? "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
+      ? "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
       : null,
   ...(["consumer", "share", "streams"] as const).map((kind): Rule => (after) => {
     const [name, min, max] = [
@@ -75,7 +75,7 @@ const rules: readonly Rule[] = [
   }),
   (after) =>
     after.get("max.connections.per.ip") === 0 && after.get("max.connections.per.ip.overrides") === ""
-      ? "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
+      ? "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
       : null,
   (after) => {
     const text = after.get("max.connections.per.ip.overrides");
@@ -92,7 +92,7 @@ const rules: readonly Rule[] = [
     );
     return missing.length === 0
       ? null
-      : `All entries in cordoned.log.dirs must be present in log.dirs or log.dir. ` +
+      : `requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. ` +
         `Missing entries : ${missing.join(",")}`;
   },
   ...(
@@ -113,7 +113,8 @@ const rules: readonly Rule[] = [
 ];
 
 function atLeast(name: "log.roll.ms" | "log.roll.jitter.ms", min: number): Rule {
-  return (after) => after.get(name) < min ? `${name} must be greater than or equal to ${min}` : null;
+  return (after) =>
+    after.get(name) < min ? `requirement failed: ${name} must be greater than or equal to ${min}` : null;
 }
 
 /** Kafka changes a number of threads to no more than twice and no less than half of it. Here it has no effect at all. */

@@ -201,7 +201,7 @@ export class BrokerConfig {
 
   #describeRow(name: string, row: Setting<unknown>): DescribedSetting {
     const synonyms = this.synonyms(name as BrokerSettingName);
-    const given = this.#given(name);
+    const given = this.#isOutdone(name) ? undefined : this.#given(name);
     const value = given === undefined ? row.defaultText : canonical(row, given);
     return {
       ...describedBasics(name, row),
@@ -209,6 +209,13 @@ export class BrokerConfig {
       source: synonyms.length > 0 ? synonyms[0].source : configSource.default,
       synonyms,
     };
+  }
+
+  /** Whether a client set what the setting stands in for: Kafka then forgets what was given for it at start. */
+  #isOutdone(name: string): boolean {
+    return [this.#dynamicBroker, this.#dynamicDefault].some((values) =>
+      [...values.keys()].some((each) => brokerRow(each)?.synonyms.some((synonym) => synonym.name === name))
+    );
   }
 
   #describeUnknown(name: string): DescribedSetting {

@@ -283,6 +283,36 @@ export const groupCoordinatorRows = {
     unused: true,
     doc: "Default of streams.assignor.offload.enable of groups.",
   }),
+  "group.streams.task.offset.interval.ms": int({
+    or: 60000,
+    min: 1,
+    internal: true,
+    doc: "Default of streams.task.offset.interval.ms of groups.",
+  }),
+  "group.streams.min.task.offset.interval.ms": int({
+    or: 15000,
+    min: 1,
+    internal: true,
+    doc: "Smallest streams.task.offset.interval.ms that a group may have.",
+  }),
+  "group.streams.num.warmup.replicas": int({
+    or: 2,
+    min: 0,
+    internal: true,
+    doc: "Default of streams.num.warmup.replicas of groups.",
+  }),
+  "group.streams.max.warmup.replicas": int({
+    or: 20,
+    min: 0,
+    internal: true,
+    doc: "Largest streams.num.warmup.replicas that a group may have.",
+  }),
+  "group.streams.acceptable.recovery.lag": long({
+    or: 10000,
+    min: 0,
+    internal: true,
+    doc: "Default of streams.acceptable.recovery.lag of groups.",
+  }),
   "group.streams.rack.aware.assignment.tags": list({
     or: "",
     doc: "Default of streams.rack.aware.assignment.tags of groups.",

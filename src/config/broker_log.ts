@@ -164,7 +164,7 @@ export const logRows = {
   "log.dirs": list({ from: ["log.dir"], doc: "The data directories; log.dir when not set." }),
   "cordoned.log.dirs": list({
     or: "",
-    distinct: true,
+    odd: "refused",
     update: "per-broker",
     doc: "Data directories that take no new partitions.",
   }),
@@ -204,6 +204,7 @@ export const logRows = {
   }),
   "log.cleanup.policy": list({
     or: "delete",
+    odd: "refused",
     oneOf: ["compact", "delete"],
     update: "cluster-wide",
     doc: "Default of cleanup.policy.",

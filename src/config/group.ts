@@ -1,5 +1,5 @@
 /** The settings of a group (KIP-848, KIP-932, KIP-1071), each with the broker setting that it overrides. */
-import { boolean, int, list, string } from "./setting.ts";
+import { boolean, int, list, long, string } from "./setting.ts";
 
 /** KIP-932: where a share group starts that has no position yet; the duration is ISO 8601 and not negative. */
 const duration = /^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?$/i;
@@ -144,10 +144,31 @@ export const groupRows = {
     from: ["group.streams.assignor.offload.enable"],
     doc: "Whether Kafka computes assignments of streams groups on other threads; one event loop does it.",
   }),
+  "streams.task.offset.interval.ms": int({
+    or: 60000,
+    min: 1,
+    internal: true,
+    from: ["group.streams.task.offset.interval.ms"],
+    doc: "How often members of a streams group report how far their tasks are.",
+  }),
+  "streams.num.warmup.replicas": int({
+    or: 2,
+    min: 0,
+    internal: true,
+    from: ["group.streams.num.warmup.replicas"],
+    doc: "Copies of stateful tasks that are made before a task moves to them.",
+  }),
   "streams.rack.aware.assignment.tags": list({
     or: "",
     from: ["group.streams.rack.aware.assignment.tags"],
     doc: "Client tags over which standby tasks are spread.",
+  }),
+  "streams.acceptable.recovery.lag": long({
+    or: 10000,
+    min: 0,
+    internal: true,
+    from: ["group.streams.acceptable.recovery.lag"],
+    doc: "Records that a copy of a task may be behind and still take over at once.",
   }),
   "streams.assignor.name": {
     ...streamsAssignorName,

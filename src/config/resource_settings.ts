@@ -47,7 +47,7 @@ class ResourceSettings<Rows extends object> {
   /** Every setting as DescribeConfigs shows it, or those named; internal ones only when they are set. */
   describe(names?: readonly string[]): DescribedSetting[] {
     const result: DescribedSetting[] = [];
-    for (const name of names ?? Object.keys(this.rows)) {
+    for (const name of new Set(names ?? Object.keys(this.rows))) {
       if (!Object.hasOwn(this.rows, name)) continue;
       const row = this.row(name);
       if (row.internal && !this.overrides.has(name)) continue;
@@ -138,7 +138,7 @@ export function validateTopicSettings(
   overrides: ReadonlyMap<string, string>,
   broker: BrokerConfig,
 ): string | null {
-  const problem = problemOfOne("topic", topicRows, overrides);
+  const problem = unknownName("topic", topicRows, overrides) ?? firstInvalidValue(topicRows, overrides);
   if (problem !== null) return problem;
   const settings = new TopicSettings(overrides, broker);
   if (settings.get("remote.storage.enable")) {
@@ -151,92 +151,52 @@ export function validateTopicSettings(
   return null;
 }
 
-/** Group settings that the broker bounds, with the broker settings that hold the bounds; null for no such bound. */
-const groupBounds:
-  readonly (readonly [keyof typeof groupRows, BrokerSettingName | null, BrokerSettingName])[] = [
-    [
-      "consumer.session.timeout.ms",
-      "group.consumer.min.session.timeout.ms",
-      "group.consumer.max.session.timeout.ms",
-    ],
-    [
-      "consumer.heartbeat.interval.ms",
-      "group.consumer.min.heartbeat.interval.ms",
-      "group.consumer.max.heartbeat.interval.ms",
-    ],
-    [
-      "consumer.assignment.interval.ms",
-      "group.consumer.min.assignment.interval.ms",
-      "group.consumer.max.assignment.interval.ms",
-    ],
-    ["share.session.timeout.ms", "group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms"],
-    [
-      "share.heartbeat.interval.ms",
-      "group.share.min.heartbeat.interval.ms",
-      "group.share.max.heartbeat.interval.ms",
-    ],
-    [
-      "share.assignment.interval.ms",
-      "group.share.min.assignment.interval.ms",
-      "group.share.max.assignment.interval.ms",
-    ],
-    [
-      "share.record.lock.duration.ms",
-      "group.share.min.record.lock.duration.ms",
-      "group.share.max.record.lock.duration.ms",
-    ],
-    [
-      "share.delivery.count.limit",
-      "group.share.min.delivery.count.limit",
-      "group.share.max.delivery.count.limit",
-    ],
-    [
-      "share.partition.max.record.locks",
-      "group.share.min.partition.max.record.locks",
-      "group.share.max.partition.max.record.locks",
-    ],
-    [
-      "streams.session.timeout.ms",
-      "group.streams.min.session.timeout.ms",
-      "group.streams.max.session.timeout.ms",
-    ],
-    [
-      "streams.heartbeat.interval.ms",
-      "group.streams.min.heartbeat.interval.ms",
-      "group.streams.max.heartbeat.interval.ms",
-    ],
-    [
-      "streams.assignment.interval.ms",
-      "group.streams.min.assignment.interval.ms",
-      "group.streams.max.assignment.interval.ms",
-    ],
-    ["streams.num.standby.replicas", null, "group.streams.max.standby.replicas"],
-  ];
+/** The broker settings that hold the bounds of a group's: least, most; null for no such bound. */
+const groupBounds: Partial<Record<string, readonly [BrokerSettingName | null, BrokerSettingName | null]>> = {
+  ...Object.fromEntries(
+    (["consumer", "share", "streams"] as const).flatMap((kind) =>
+      (["session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"] as const).map((what) =>
+        [`${kind}.${what}`, [`group.${kind}.min.${what}`, `group.${kind}.max.${what}`] as const] as const
+      )
+    ),
+  ),
+  "share.record.lock.duration.ms": [
+    "group.share.min.record.lock.duration.ms",
+    "group.share.max.record.lock.duration.ms",
+  ],
+  "share.delivery.count.limit": [
+    "group.share.min.delivery.count.limit",
+    "group.share.max.delivery.count.limit",
+  ],
+  "share.partition.max.record.locks": [
+    "group.share.min.partition.max.record.locks",
+    "group.share.max.partition.max.record.locks",
+  ],
+  "streams.num.standby.replicas": [null, "group.streams.max.standby.replicas"],
+  "streams.task.offset.interval.ms": ["group.streams.min.task.offset.interval.ms", null],
+  "streams.num.warmup.replicas": [null, "group.streams.max.warmup.replicas"],
+};
 
 /** As {@link validateTopicSettings}, for a group; the broker's min and max settings bound what a group may ask for. */
 export function validateGroupSettings(
   overrides: ReadonlyMap<string, string>,
   broker: BrokerConfig,
 ): string | null {
-  const problem = problemOfOne("group", groupRows, overrides);
+  const problem = unknownName("group", groupRows, overrides) ?? tagsTwice(overrides) ??
+    firstInvalidValue(groupRows, overrides);
   if (problem !== null) return problem;
   const settings = new GroupSettings(overrides, broker);
-  for (const [name, lowest, highest] of groupBounds) {
-    if (!overrides.has(name)) continue;
+  for (const name of Object.keys(groupRows) as (keyof typeof groupRows)[]) {
+    const bounds = groupBounds[name];
+    if (bounds === undefined || !overrides.has(name)) continue;
+    const [lowest, highest] = bounds;
     const value = Number(settings.get(name));
-    const max = Number(broker.get(highest));
-    if (lowest === null) {
-      if (value > max) return `${name} must be less than or equal to ${max}`;
-      continue;
-    }
-    const min = Number(broker.get(lowest));
-    if (value < min || value > max) return `${name} must be in the range ${min} to ${max} inclusive.`;
-  }
-  for (const kind of ["consumer", "share", "streams"] as const) {
-    const [session, heartbeat] = [`${kind}.session.timeout.ms`, `${kind}.heartbeat.interval.ms`] as const;
-    if (settings.get(session) <= settings.get(heartbeat)) {
-      return `${session} must be greater than ${heartbeat}`;
-    }
+    const min = lowest === null ? -Infinity : Number(broker.get(lowest));
+    const max = highest === null ? Infinity : Number(broker.get(highest));
+    if (value >= min && value <= max) continue;
+    if (lowest === null) return `${name} must be less than or equal to ${max}`;
+    if (highest === null) return `${name} must be greater than or equal to ${min}`;
+    return `${name} must be in the range ${min} to ${max} inclusive.`;
   }
   const assignor = overrides.get("streams.assignor.name");
   const assignors = broker.get("group.streams.assignors");
@@ -244,20 +204,29 @@ export function validateGroupSettings(
     return `streams.assignor.name '${assignor}' is not a registered task assignor. Registered assignors are: ` +
       `[${assignors.join(", ")}].`;
   }
+  for (const kind of ["consumer", "share", "streams"] as const) {
+    const [session, heartbeat] = [`${kind}.session.timeout.ms`, `${kind}.heartbeat.interval.ms`] as const;
+    if (settings.get(session) <= settings.get(heartbeat)) {
+      return `${session} must be greater than ${heartbeat}`;
+    }
+  }
   if (overrides.get("errors.deadletterqueue.topic.name")?.trim().startsWith("__")) {
     return "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'";
   }
   return null;
 }
 
-/** What is wrong with a single one of the overrides. */
-function problemOfOne(
+function unknownName(
   kind: string,
   rows: SettingTable,
   overrides: ReadonlyMap<string, string>,
 ): string | null {
-  for (const name of overrides.keys()) {
-    if (!Object.hasOwn(rows, name)) return `Unknown ${kind} config name: ${name}`;
-  }
-  return firstInvalidValue(rows, overrides);
+  const unknown = [...overrides.keys()].find((name) => !Object.hasOwn(rows, name));
+  return unknown === undefined ? null : `Unknown ${kind} config name: ${unknown}`;
+}
+
+function tagsTwice(overrides: ReadonlyMap<string, string>): string | null {
+  const name = "streams.rack.aware.assignment.tags";
+  const tags = overrides.get(name)?.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "") ?? [];
+  return new Set(tags).size < tags.length ? `${name} must not contain duplicate tag keys.` : null;
 }

@@ -124,8 +124,8 @@ interface ListOptions extends Common {
   readonly oneOf?: readonly string[];
   /** Says what is allowed instead, when the elements are not. */
   readonly check?: (elements: readonly string[]) => string | null;
-  /** An element that comes twice is an error, and not dropped. */
-  readonly distinct?: boolean;
+  /** What becomes of an element that comes twice, and of one that is empty: the first is dropped and the other refused. */
+  readonly odd?: "refused" | "kept";
 }
 
 type OrNull<V, O> = O extends { readonly or: null } ? V | null : V;
@@ -184,13 +184,15 @@ export function password(options: Common): Setting<string | null> {
 
 /** Texts between commas, each once. An empty text is an empty list. */
 export function list<const O extends ListOptions>(options: O): Setting<OrNull<readonly Text<O>[], O>> {
-  const { oneOf, check, distinct } = options;
+  const { oneOf, check, odd: oddOnes } = options;
   // The elements are checked against oneOf below, which the type system cannot see.
   return row<never>("list", options, options.or ?? null, (value) => {
     const given = value === "" ? [] : value.split(/\s*,\s*/);
-    const elements = [...new Set(given)];
-    if (elements.includes("")) return sentence((name) => `Configuration '${name}' values must not be empty.`);
-    if (distinct && elements.length < given.length) {
+    const elements = oddOnes === "kept" ? given : [...new Set(given)];
+    if (oddOnes !== "kept" && elements.includes("")) {
+      return sentence((name) => `Configuration '${name}' values must not be empty.`);
+    }
+    if (oddOnes === "refused" && elements.length < given.length) {
       return sentence((name) => `Configuration '${name}' values must not be duplicated.`);
     }
     const odd = oneOf && elements.find((element) => !oneOf.includes(element));

@@ -10,7 +10,7 @@ const partitionBrokerPair = /^\d+:\d+$/;
 function throttledReplicas(name: string) {
   return (elements: readonly string[]): string | null => {
     if (elements.length === 1 && elements[0] === "*") return null;
-    return elements.every((element) => partitionBrokerPair.test(element))
+    return elements.every((element) => element === "" || partitionBrokerPair.test(element))
       ? null
       : `${name} must be the literal '*' or a ` +
         "list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...";
@@ -188,11 +188,13 @@ export const topicRows = {
   }),
   "leader.replication.throttled.replicas": list({
     or: "",
+    odd: "kept",
     check: throttledReplicas("leader.replication.throttled.replicas"),
     doc: "Replicas whose leader side is held to the replication quota (KIP-73).",
   }),
   "follower.replication.throttled.replicas": list({
     or: "",
+    odd: "kept",
     check: throttledReplicas("follower.replication.throttled.replicas"),
     doc: "Replicas whose follower side is held to the replication quota (KIP-73).",
   }),

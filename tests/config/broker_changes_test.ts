@@ -55,21 +55,25 @@ const cases: [scope: Scope, values: Record<string, string>, problem: string | nu
   [
     "broker",
     { "cordoned.log.dirs": "/a" },
-    "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /a",
+    "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /a",
   ],
   ["broker", { "cordoned.log.dirs": "*" }, null],
   ["broker", { "cordoned.log.dirs": "./data" }, null],
   [
     "broker",
     { "log.retention.ms": "0" },
-    "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+    "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
   ],
-  ["broker", { "log.roll.ms": "0" }, "log.roll.ms must be greater than or equal to 1"],
-  ["broker", { "log.roll.jitter.ms": "-1" }, "log.roll.jitter.ms must be greater than or equal to 0"],
+  ["broker", { "log.roll.ms": "0" }, "requirement failed: log.roll.ms must be greater than or equal to 1"],
+  [
+    "broker",
+    { "log.roll.jitter.ms": "-1" },
+    "requirement failed: log.roll.jitter.ms must be greater than or equal to 0",
+  ],
   [
     "broker",
     { "log.cleaner.dedupe.buffer.size": "1048576" },
-    "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
   ],
   ["broker", { "log.cleaner.dedupe.buffer.size": "1048577" }, null],
   [
@@ -80,7 +84,7 @@ const cases: [scope: Scope, values: Record<string, string>, problem: string | nu
   [
     "broker",
     { "max.connections.per.ip": "0" },
-    "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+    "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
   ],
   ["broker", { "max.connections.per.ip": "0", "max.connections.per.ip.overrides": "127.0.0.1:100" }, null],
   [

@@ -105,7 +105,7 @@ Deno.test("invalidValue() names the setting, the value as it was read and what i
       "Invalid value [a, b] for configuration x: no",
     ],
     [list({ or: "", doc }), "a,,b", "Configuration 'x' values must not be empty."],
-    [list({ or: "", distinct: true, doc }), "a,a", "Configuration 'x' values must not be duplicated."],
+    [list({ or: "", odd: "refused", doc }), "a,a", "Configuration 'x' values must not be duplicated."],
   ];
   for (const [row, text, expected] of cases) {
     const parsed = row.parse(text);

@@ -19,7 +19,8 @@ const otherDefaults: Readonly<Record<string, string>> = {
 const readAtStart = ["listeners", "listener.security.protocol.map"];
 
 /** Internal ones that are taken all the same, as in Kafka. */
-const settable = /^internal\.segment\.bytes$|\.assignor\.offload\.enable$/;
+const settable =
+  /^internal\.segment\.bytes$|\.assignor\.offload\.enable$|^streams\.(task\.offset|num\.warmup|acceptable)\./;
 
 function listed(kind: KafkaSetting["kind"]): KafkaSetting[] {
   return kafkaSettings(kind).filter(({ name, internal }) => !internal || settable.test(name));

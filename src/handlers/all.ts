@@ -14,6 +14,7 @@ import { describeConfigs } from "../codec/messages/describe_configs.ts";
 import { describeGroups } from "../codec/messages/describe_groups.ts";
 import { describeLogDirs } from "../codec/messages/describe_log_dirs.ts";
 import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
+import { describeUserScramCredentials } from "../codec/messages/describe_user_scram_credentials.ts";
 import { fetch } from "../codec/messages/fetch.ts";
 import { findCoordinator } from "../codec/messages/find_coordinator.ts";
 import { getTelemetrySubscriptions } from "../codec/messages/get_telemetry_subscriptions.ts";
@@ -48,6 +49,7 @@ import { describeConfigsHandler } from "./describe_configs.ts";
 import { describeGroupsHandler } from "./describe_groups.ts";
 import { describeLogDirsHandler } from "./describe_log_dirs.ts";
 import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
+import { describeUserScramCredentialsHandler } from "./describe_user_scram_credentials.ts";
 import { fetchHandler } from "./fetch.ts";
 import { findCoordinatorHandler } from "./find_coordinator.ts";
 import { getTelemetrySubscriptionsHandler } from "./get_telemetry_subscriptions.ts";
@@ -100,6 +102,7 @@ export const registry: Registry = new Registry([
   serve(offsetDelete, offsetDeleteHandler),
   serve(describeClientQuotas, describeClientQuotasHandler),
   serve(alterClientQuotas, alterClientQuotasHandler),
+  serve(describeUserScramCredentials, describeUserScramCredentialsHandler),
   serve(describeCluster, describeClusterHandler),
   serve(getTelemetrySubscriptions, getTelemetrySubscriptionsHandler),
   serve(pushTelemetry, pushTelemetryHandler),

@@ -256,7 +256,7 @@ export class Log {
     return cleanable(this.state, cleanedUpTo, now);
   }
 
-  /** The last batch of each idempotent producer, which compaction keeps. */
+  /** The last batches of each idempotent producer, which compaction keeps. */
   producersLast(): ProducersLast[] {
     return producersLast(this.state);
   }
@@ -366,7 +366,7 @@ export class Log {
   /** Lets go of the files, which stay where they are; `why` is for who still asks. */
   letGo(why: string): void {
     const { segments } = this.state;
-    segments.closeAll();
+    segments.retireAll();
     segments.list = [];
     segments.gone = true;
     this.state.offline = why;

@@ -104,10 +104,12 @@ function isOverdue({ config, segments }: LogState, firstDirtyOffset: number, now
   });
 }
 
-/** The last batch of each idempotent producer that the log remembers. */
+/** The last batches of each idempotent producer that the log remembers. */
 export function producersLast(log: LogState): ProducersLast[] {
   return [...log.producers.entries()].map(({ producerId, producerEpoch, batches }) => {
-    return { producerId, producerEpoch, lastOffset: batches.at(-1)?.lastOffset ?? null };
+    const ends = batches.map(({ lastOffset }) => lastOffset);
+    const flushed = ends.filter((end) => end < log.flushedOffset);
+    return { producerId, producerEpoch, lastOffsets: [...ends.slice(-1), ...flushed.slice(-1)] };
   });
 }
 

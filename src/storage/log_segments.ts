@@ -58,6 +58,7 @@ export class LogSegments {
       this.place,
     );
     for (const name of deleted) this.trash.add(this.pathOf(name), 0);
+    this.retireAll();
     this.list = segments;
     this.hadEpochs = hasEpochs;
     this.syncFailed ||= syncFailed;
@@ -299,6 +300,11 @@ export class LogSegments {
 
   closeAll(): void {
     for (const segment of this.list) segment.close();
+  }
+
+  /** Closes them for good: what is in their files from now on is not theirs. */
+  retireAll(): void {
+    for (const segment of this.list) segment.retire();
   }
 
   pathOf(name: string): string {

@@ -234,6 +234,11 @@ export class Segment {
     this.knownTo = Math.max(this.knownTo, to);
   }
 
+  /** Takes back what was learned: the file is not what it was when it was looked at. */
+  unlearn(): void {
+    this.knownFrom = this.knownTo = 0;
+  }
+
   /** How far the batches from `position` on are known; `position` itself when they are not. */
   knownFromOn(position: number): number {
     return position < this.knownFrom ? position : Math.max(position, Math.min(this.knownTo, this.size));

@@ -16,21 +16,14 @@ import type { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { Log } from "../../src/storage/log.ts";
 import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
 import { LogManager } from "../../src/storage/log_manager.ts";
-import { type End, type Entry, entryOf, type Ledger, producersOf } from "./io_ledger.ts";
+import { inlineThread, settings } from "../storage/cleaner/helpers.ts";
+import { checkCompactedProducers, KEYED, matchedCompacted } from "./io_compacted.ts";
+import { type End, type Entry, entryOf, type Ledger, must, producersOf, Violation } from "./io_ledger.ts";
 
 export const DIRECTORY = "/data";
 /** Above all of a workload. */
 const LATER_EPOCH = 1000;
 const NO_LIMITS = { maxBytes: 1 << 20, maxOffset: Infinity, minOneMessage: true };
-
-/** A promise that was broken. */
-export class Violation extends Error {
-  override name = "Violation";
-}
-
-function must(holds: boolean, claim: string): asserts holds {
-  if (!holds) throw new Violation(claim);
-}
 
 /** The settings of each topic; small segments, so that a few records roll them. */
 export function configOf(topic: string): LogConfig {
@@ -44,6 +37,11 @@ export function configOf(topic: string): LogConfig {
   if (topic === "synced") config.flushMessages = 1;
   if (topic === "aged") config.retentionMs = 200_000;
   if (topic === "sized") config.retentionBytes = 2000;
+  if (topic === KEYED) {
+    config.cleanupPolicy = { compact: true, delete: false };
+    config.minCleanableDirtyRatio = 0;
+    config.deleteRetentionMs = 100_000;
+  }
   return config;
 }
 
@@ -64,6 +62,10 @@ export async function openDirectory(files: Files, clock: ManualClock, bootId: st
     configOf,
     bootId,
     onWarning: (warning) => warnings.push(warning),
+    cleaner: {
+      settings: () => ({ ...settings, dedupeBufferBytes: 0, ioBufferBytes: 0 }),
+      makeThread: () => inlineThread(files),
+    },
   });
   return { manager, clock, warnings };
 }
@@ -87,6 +89,8 @@ export interface Chain {
   ledger: Ledger;
   log: Log;
   entries: Entry[];
+  /** What was written, in its place; where nothing is compacted the same. */
+  originals: Entry[];
 }
 
 /**
@@ -139,7 +143,10 @@ function checkLog(
   );
   checkStart(log, ledger, end, clock);
   ledger.highestStart = Math.max(ledger.highestStart, ledger.start, start);
-  const entries = matched(batches, log, ledger, end);
+  const isCompacted = ledger.topic === KEYED;
+  const { entries, originals } = isCompacted
+    ? matchedCompacted(batches, log, ledger, end)
+    : same(matched(batches, log, ledger, end));
   const promised = ledger.promisedEnd(end);
   must(
     log.nextOffset >= promised,
@@ -151,9 +158,14 @@ function checkLog(
     `${name} ends at ${log.nextOffset}, its last record is ${last?.lastOffset}`,
   );
   checkEpochs(log, ledger, entries);
-  checkProducers(log, ledger, entries);
+  if (isCompacted) checkCompactedProducers(log, originals);
+  else checkProducers(log, ledger, entries);
   checkTimes(log, entries);
-  return { ledger, log, entries };
+  return { ledger, log, entries, originals };
+}
+
+function same(entries: Entry[]): { entries: Entry[]; originals: Entry[] } {
+  return { entries, originals: entries };
 }
 
 /** All batches, read one by one and all at once. */
@@ -307,10 +319,10 @@ function firstRecordSince(entries: readonly Entry[], timestamp: number, from: nu
 }
 
 /** Every producer sends its last batch again, which must be known, and then the next one, which must be taken. */
-export function goOn({ log, ledger, entries }: Chain, clock: ManualClock): void {
+export function goOn({ log, ledger, entries, originals }: Chain, clock: ManualClock): void {
   const options = { leaderEpoch: LATER_EPOCH, origin: "client" as const, now: clock.now() };
   const last = new Map<number, Entry>();
-  for (const entry of entries) {
+  for (const entry of originals) {
     const batch = new BatchView(entry.bytes);
     if (batch.hasProducerId && entry.lastOffset >= log.logStartOffset) last.set(batch.producerId, entry);
   }
@@ -326,7 +338,8 @@ export function goOn({ log, ledger, entries }: Chain, clock: ManualClock): void 
   const nobody: [number, Entry | null] = [-1, null];
   for (const [producerId, entry] of [...last, nobody]) {
     const batch = entry === null ? null : new BatchView(entry.bytes);
-    const record = { timestamp: clock.now(), key: null, value: new Uint8Array(40).fill(7) };
+    const key = ledger.topic === KEYED ? new TextEncoder().encode("later") : null;
+    const record = { timestamp: clock.now(), key, value: new Uint8Array(40).fill(7) };
     const next = buildBatch([record], {
       producerId,
       producerEpoch: batch?.producerEpoch,
@@ -338,11 +351,13 @@ export function goOn({ log, ledger, entries }: Chain, clock: ManualClock): void 
       result.errorCode === ErrorCode.NONE && result.baseOffset === offset,
       `${log.name} does not take the next batch: ${errorName(result.errorCode)} ${result.errorText}`,
     );
-    entries.push(entryOf(next, entries.at(-1) ?? ledger.last));
+    const added = entryOf(next, originals.at(-1) ?? ledger.last);
+    if (originals !== entries) originals.push(added);
+    entries.push(added);
   }
   ledger.written = [
-    ...ledger.written.filter(({ lastOffset }) => lastOffset < entries[0].baseOffset),
-    ...entries,
+    ...ledger.written.filter(({ lastOffset }) => lastOffset < originals[0].baseOffset),
+    ...originals,
   ];
   ledger.acknowledgedEnd = log.nextOffset;
   ledger.state = "there";
@@ -497,7 +512,7 @@ async function closeAndCheck(
   checkIndexes(files, doubted);
   const again = await openOrExplain(files, clock.now(), bootId);
   const ends = chains.map(({ log }) => log.nextOffset);
-  for (const [i, { ledger, entries }] of chains.entries()) {
+  for (const [i, { ledger, entries, originals }] of chains.entries()) {
     const log = again.manager.get(ledger.topic, ledger.partition);
     assert(log !== undefined, "a log vanished");
     must(log.nextOffset === ends[i], `${log.name} was closed at ${ends[i]} and opens at ${log.nextOffset}`);
@@ -507,7 +522,8 @@ async function closeAndCheck(
         batches.every((batch, at) => sameBytes(batch.toBytes(), entries[at].bytes)),
       `${log.name} is not as it was closed`,
     );
-    checkProducers(log, ledger, entries);
+    if (ledger.topic === KEYED) checkCompactedProducers(log, originals);
+    else checkProducers(log, ledger, entries);
   }
   if (ledgers.some(({ isDoubted }) => isDoubted)) return;
   // Of records that a crash took, or brought back, every start tells.

@@ -6,6 +6,15 @@
 
 import { BatchView } from "../../src/codec/batch.ts";
 
+/** A promise that was broken. */
+export class Violation extends Error {
+  override name = "Violation";
+}
+
+export function must(holds: boolean, claim: string): asserts holds {
+  if (!holds) throw new Violation(claim);
+}
+
 /** How a run ended. "power" lost all that was not synced, "chance" any part of it. */
 export type End = "killed" | "power" | "chance";
 

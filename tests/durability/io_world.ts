@@ -17,13 +17,14 @@ import { IoError } from "../../src/storage/files.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { Log } from "../../src/storage/log.ts";
 import { SYNC_FAILED_FILE } from "../../src/storage/names.ts";
-import { checkLogs, claimLogs, DIRECTORY, openDirectory, type Opened, Violation } from "./io_checker.ts";
-import { type Entry, entryOf, Ledger } from "./io_ledger.ts";
+import { checkLogs, claimLogs, DIRECTORY, openDirectory, type Opened } from "./io_checker.ts";
+import { KEYED } from "./io_compacted.ts";
+import { type Entry, entryOf, Ledger, Violation } from "./io_ledger.ts";
 
 /** Is shown each call before it is done; what it gives makes the call fail. */
 export type Onlooker = (operation: Operation, world: World) => Fault | null;
 
-const TOPICS = ["plain", "synced", "aged", "sized", "follower", "churn"] as const;
+const TOPICS = ["plain", "synced", "aged", "sized", "follower", "churn", KEYED] as const;
 /** More than any run of faults lasts. */
 const TRIES = 40;
 
@@ -93,6 +94,7 @@ export class World {
     add(34, "append", (world) => world.append(any()));
     add(5, "append to the follower", (world) => world.append(world.hosted.get("follower-0")!));
     add(5, "append at once", (world) => world.appendAtOnce());
+    add(14, "append to the compacted", (world) => world.append(world.hosted.get(`${KEYED}-0`)!));
     add(4, "flush", (world) => world.flush(any()));
     add(2, "tick after 1 s", (world) => world.tick(1000));
     add(2, "tick after 6 s", (world) => world.tick(6000));
@@ -205,10 +207,10 @@ export class World {
       try {
         // The first use opens a log that the disk kept from being opened at the start.
         for (const { log } of this.hosted.values()) log.activeProducers();
-        for (const { ledger, entries } of checkLogs(this.opened!, this.ledgers, "killed")) {
-          const first = entries[0]?.baseOffset ?? Infinity;
+        for (const { ledger, originals } of checkLogs(this.opened!, this.ledgers, "killed")) {
+          const first = originals[0]?.baseOffset ?? Infinity;
           const before = ledger.written.filter(({ lastOffset }) => lastOffset < first);
-          ledger.written = [...before, ...entries];
+          ledger.written = [...before, ...originals];
         }
         return;
       } catch (error) {
@@ -298,10 +300,13 @@ export class World {
   private nextBatch(hosted: Hosted): { producer: Producer | null; bytes: Uint8Array } {
     const { random, clock } = this;
     const count = random.between(1, 3);
+    const isKeyed = hosted.ledger.topic === KEYED;
     const records = Array.from({ length: count }, () => ({
       timestamp: clock.now() + random.between(-3000, 3000),
-      key: null,
-      value: new TextEncoder().encode(`${++this.records}`.padEnd(random.between(5, 200), "x")),
+      key: isKeyed ? new TextEncoder().encode(`key ${random.int(6)}`) : null,
+      value: isKeyed && random.chance(0.2)
+        ? null
+        : new TextEncoder().encode(`${++this.records}`.padEnd(random.between(5, 200), "x")),
     }));
     if (random.chance(0.2)) return { producer: null, bytes: buildBatch(records) };
     const { producers } = hosted;
@@ -445,6 +450,7 @@ export class World {
     this.clock.advance(ms);
     const { faults } = this;
     await this.opened!.manager.tick();
+    await this.opened!.manager.compactionSettled();
     for (const { ledger, log } of this.hosted.values()) {
       ledger.start = Math.max(ledger.start, log.logStartOffset);
       if (faults === this.faults && !this.staleEpochs.has(ledger)) {
@@ -469,7 +475,7 @@ export class World {
     const { errorCode, bytes } = log.read(offset, limits);
     if (errorCode === ErrorCode.NONE && bytes.length > 0) {
       const { baseOffset, lastOffset } = new BatchView(bytes);
-      if (offset < baseOffset || offset > lastOffset) {
+      if ((offset < baseOffset && ledger.topic !== KEYED) || offset > lastOffset) {
         throw new Violation(`${ledger.name} gives ${baseOffset}-${lastOffset} for a read at ${offset}`);
       }
     }
@@ -486,7 +492,9 @@ export class World {
     this.adopt();
     for (const hosted of this.hosted.values()) {
       if (hosted.ledger.topic === "follower") continue;
-      const record = { timestamp: this.clock.now(), key: null, value: new TextEncoder().encode("alive") };
+      const alive = new TextEncoder().encode("alive");
+      const key = hosted.ledger.topic === KEYED ? alive : null;
+      const record = { timestamp: this.clock.now(), key, value: alive };
       if (!await this.sendOnce(hosted, buildBatch([record]))) {
         throw new Violation(`${hosted.ledger.name} takes no records although the disk works`);
       }

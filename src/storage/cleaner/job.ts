@@ -11,12 +11,15 @@ export interface JobSegment {
   readonly modifiedMs: number;
 }
 
-/** The last batch of an idempotent producer: it stays, without its records if need be, or the producer is forgotten. */
+/** The last batches of an idempotent producer: they stay, without their records if need be, or it is forgotten. */
 export interface ProducersLast {
   readonly producerId: number;
   readonly producerEpoch: number;
-  /** Of the producer's last batch of records; null where it has written none but markers. */
-  readonly lastOffset: number | null;
+  /**
+   * Where its last batch of records ends, and the last one that is on the device: the other may be lost. Empty where it has
+   * written none but markers.
+   */
+  readonly lastOffsets: readonly number[];
 }
 
 export interface CleaningJob {

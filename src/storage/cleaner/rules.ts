@@ -65,8 +65,8 @@ export class RetentionRules {
     if (!batch.hasProducerId) return false;
     const last = this.producers.get(batch.producerId);
     if (last === undefined) return false;
-    return last.lastOffset === null
+    return last.lastOffsets.length === 0
       ? batch.isControl && batch.producerEpoch === last.producerEpoch
-      : batch.lastOffset === last.lastOffset;
+      : last.lastOffsets.includes(batch.lastOffset);
   }
 }

@@ -192,12 +192,15 @@ export class Cluster {
    * Creates those of `names` that do not exist, with the broker's defaults, internal topics in their own way. A topic
    * that exists counts as created.
    */
-  autoCreateTopics(names: readonly string[]): Promise<readonly CreateTopicResult[]> {
+  autoCreateTopics(
+    names: readonly string[],
+    allowance?: PartitionAllowance,
+  ): Promise<readonly CreateTopicResult[]> {
     return this.#update(() => {
       const distinct = [...new Set(names)];
       const missing = distinct.filter((name) => !this.#image.topics.has(name));
       const requests = missing.map((name) => this.#automaticRequest(name));
-      const { results, created } = planCreateTopics(this.#image, requests, this.#createContext());
+      const { results, created } = planCreateTopics(this.#image, requests, this.#createContext(), allowance);
       const resultOf = new Map(results.map((result) => [result.name, result]));
       return {
         results: distinct.map((name) => resultOf.get(name) ?? accepted(this.#image.topics.get(name)!)),

@@ -10,6 +10,7 @@ import { isInternalTopic, topicNameProblem } from "../cluster/topic_names.ts";
 import { clusterOperations, operationsOmitted, topicOperations } from "./authorized_operations.ts";
 import { brokerNodes } from "./broker_nodes.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { mutationAllowance } from "./mutation_quota.ts";
 
 /** Version 0 has no null: an empty list asks for all topics. */
 const firstWithEmptyList = 1;
@@ -132,8 +133,9 @@ function findTopics(
 async function createMissing(
   names: string[],
   request: MetadataRequest,
-  { services }: RequestContext,
+  context: RequestContext,
 ): Promise<Map<string, number>> {
+  const { services } = context;
   const allowed = request.allowAutoTopicCreation && services.config.get("auto.create.topics.enable");
   const errors = new Map<string, number>();
   for (const name of names) {
@@ -141,8 +143,12 @@ async function createMissing(
   }
   if (!allowed) return errors;
   const creatable = names.filter((name) => !errors.has(name));
-  for (const result of await services.cluster.autoCreateTopics(creatable)) {
-    if (result.errorCode !== ErrorCode.NONE) errors.set(result.name, result.errorCode);
+  // Above its quota a client is not throttled for topics that it only named, and does not get them, as in Kafka.
+  const results = await services.cluster.autoCreateTopics(creatable, mutationAllowance(context, 0));
+  for (const { name, errorCode } of results) {
+    if (errorCode !== ErrorCode.NONE && errorCode !== ErrorCode.THROTTLING_QUOTA_EXCEEDED) {
+      errors.set(name, errorCode);
+    }
   }
   return errors;
 }

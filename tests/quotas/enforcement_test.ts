@@ -7,6 +7,7 @@ import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { describeClientQuotas } from "../../src/codec/messages/describe_client_quotas.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
 import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
+import { metadata } from "../../src/codec/messages/metadata.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import type { QuotaEntity } from "../../src/cluster/client_quotas.ts";
 import { freePortBroker, type TestBroker } from "../lib/broker.ts";
@@ -275,5 +276,54 @@ Deno.test("quotas are there again after a restart, and hold", async () => {
     '[[{"entityType":"ip","entityName":null}],[{"key":"connection_creation_rate","value":1000000}]]',
     '[[{"entityType":"user","entityName":"ANONYMOUS"},{"entityType":"client-id","entityName":null}],[{"key":"request_percentage","value":0.000001}]]',
   ]);
+  await client.close();
+});
+
+// ---- Changes of topics
+
+function creating(...topics: [name: string, partitions: number][]) {
+  return {
+    topics: topics.map(([name, numPartitions]) => ({
+      name,
+      numPartitions,
+      replicationFactor: 1,
+      assignments: [],
+      configs: [],
+    })),
+    timeoutMs: 1000,
+    validateOnly: false,
+  };
+}
+
+Deno.test("topics above the quota on changes are refused in new versions, and only told of in old ones", async () => {
+  await using broker = await freePortBroker();
+  // Eleven tokens are in the bucket.
+  await setQuota(broker, { "client-id": "c" }, "controller_mutation_rate", 1);
+  const ask = async (version: number, ...topics: [name: string, partitions: number][]) => {
+    // Over a connection of its own: the one before may be muted.
+    const client = await connect(broker, "c");
+    const response = await client.send(createTopics, version, creating(...topics));
+    await client.close();
+    return [response.throttleTimeMs > 0, ...response.topics.map(({ errorCode }) => errorCode)];
+  };
+  assertEquals(await ask(7, ["a", 10], ["b", 10]), [false, 0, 0]);
+  // What is wrong by itself is told first.
+  assertEquals(await ask(7, ["c", 1], ["a", 1], ["d", 0]), [true, 89, 36, 37]);
+  assertEquals(await ask(6, ["a", 1]), [false, 36]);
+  assertEquals(await ask(5, ["c", 1]), [true, 0]);
+});
+
+Deno.test("a topic that is only named is not made above the quota, and costs no time", async () => {
+  await using broker = await freePortBroker();
+  await setQuota(broker, { "client-id": "c" }, "controller_mutation_rate", 1);
+  const client = await connect(broker, "c");
+  await client.send(createTopics, 6, creating(["a", 30]));
+  const { throttleTimeMs, topics } = await client.send(metadata, 12, {
+    topics: [{ name: "b", topicId: "AAAAAAAAAAAAAAAAAAAAAA" }],
+    allowAutoTopicCreation: true,
+    includeTopicAuthorizedOperations: false,
+    includeClusterAuthorizedOperations: false,
+  });
+  assertEquals([throttleTimeMs, topics[0].errorCode], [0, 3]);
   await client.close();
 });

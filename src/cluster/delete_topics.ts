@@ -56,7 +56,11 @@ export function planDeleteTopics(
       }
     } else if (duplicates.length > 0) {
       results.push(
-        refused(topic, ErrorCode.INVALID_REQUEST, "The request names this topic more than once"),
+        refused(
+          together(topic, duplicates),
+          ErrorCode.INVALID_REQUEST,
+          "The request names this topic more than once",
+        ),
       );
     } else {
       const found = topic.name === null ? image.topicsById.get(topic.topicId) : image.topics.get(topic.name);
@@ -84,6 +88,13 @@ function identity(image: MetadataImage): (topic: DeletableTopic) => string {
     const id = topic.name === null ? topic.topicId : image.topics.get(topic.name)?.topicId;
     return id === undefined ? `name ${topic.name}` : `id ${id}`;
   };
+}
+
+/** What the request gives of a topic that comes more than once: its name, its id, or both. */
+function together(topic: DeletableTopic, duplicates: readonly DeletableTopic[]): DeletableTopic {
+  const other = duplicates.find((one) => (one.name === null) !== (topic.name === null));
+  if (other === undefined) return topic;
+  return { name: topic.name ?? other.name, topicId: topic.name === null ? topic.topicId : other.topicId };
 }
 
 function referenceProblem({ name, topicId }: DeletableTopic): string | null {

@@ -3,6 +3,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { deleteTopics } from "../codec/messages/delete_topics.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
 import type { Handler } from "./context.ts";
+import { isLate, LATE } from "./late.ts";
 import { mutationAllowance } from "./mutation_quota.ts";
 
 /** The first version that knows TOPIC_DELETION_DISABLED; before it that is an invalid request. */
@@ -17,6 +18,7 @@ export const deleteTopicsHandler: Handler<typeof deleteTopics> = async (request,
   const topics = version >= firstWithTopicIds
     ? request.topics
     : request.topicNames.map((name) => ({ name, topicId: ZERO_UUID }));
+  if (isLate(request.timeoutMs)) return { responses: topics.map((topic) => ({ ...topic, ...LATE })) };
   const allowance = mutationAllowance(context, firstWithQuotaErrors);
   const responses = await services.cluster.deleteTopics(topics, allowance);
   const throttleTimeMs = allowance?.throttleMs() ?? 0;

@@ -16,7 +16,9 @@ export const describeTopicPartitionsHandler: Handler<typeof describeTopicPartiti
 ) => {
   const { image } = services.cluster;
   const { cursor } = request;
-  if (cursor !== null && cursor.partitionIndex < 0) {
+  const askedAll = request.topics.length === 0;
+  const isAsked = (topic: string) => askedAll || request.topics.some(({ name }) => name === topic);
+  if (cursor !== null && (cursor.partitionIndex < 0 || !isAsked(cursor.topicName))) {
     return {
       topics: request.topics.map(({ name }) => ({
         ...absent(name, ErrorCode.INVALID_REQUEST),
@@ -24,7 +26,6 @@ export const describeTopicPartitionsHandler: Handler<typeof describeTopicPartiti
       })),
     };
   }
-  const askedAll = request.topics.length === 0;
   const names = [...new Set(askedAll ? image.topics.keys() : request.topics.map((t) => t.name))].sort();
   let left = Math.max(
     1,

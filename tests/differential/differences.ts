@@ -9,8 +9,45 @@ const foreignSettings: ReadonlySet<string> = new Set<string>([]);
 /** Defaults that Trackway sets otherwise; the value and the source may differ, the setting must be there. */
 const ownDefaults: ReadonlySet<string> = new Set<string>(["min.insync.replicas"]);
 
-/** Takes out of an answer what may differ. */
-export function withoutDifferences(value: unknown): unknown {
+/** A call that Trackway answers otherwise altogether. */
+interface OwnAnswer {
+  readonly scenario: string;
+  /** The call, or several of the scenario. */
+  readonly call: string | RegExp;
+  /** What DIFFERENCES.md says, in short. */
+  readonly why: string;
+}
+
+export const ownAnswers: readonly OwnAnswer[] = [
+  {
+    scenario: "Metadata by id in the versions that have ids",
+    call: /neither id nor name/,
+    why: "a topic without name and id spoils nobody else's answer",
+  },
+];
+
+/** What was answered to a scenario, without what may differ. */
+export function comparable(scenario: string, answers: readonly unknown[]): unknown[] {
+  const own = ownAnswers.filter((one) => one.scenario === scenario);
+  return answers.map((answer) => {
+    const [call] = Object.keys(answer as Record<string, unknown>);
+    return own.some((one) => matches(one, call))
+      ? { [call]: "<Trackway's own>" }
+      : withoutDifferences(answer);
+  });
+}
+
+/** The calls of a scenario that a rule excuses. */
+export function excused(rule: OwnAnswer, answers: readonly unknown[]): unknown[] {
+  return answers.filter((answer) => matches(rule, Object.keys(answer as Record<string, unknown>)[0]));
+}
+
+function matches({ call }: OwnAnswer, name: string): boolean {
+  return typeof call === "string" ? call === name : call.test(name);
+}
+
+/** Takes out of an answer what may differ everywhere. */
+function withoutDifferences(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.filter((item) => !foreignSettings.has((item as { name?: string } | null)?.name ?? "")).map(
       withoutDifferences,

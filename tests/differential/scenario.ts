@@ -124,7 +124,9 @@ export class Broker {
   /** Writes down `answer`, null for a connection that was closed. */
   note(label: string, answer: unknown): void {
     const json = JSON.stringify(answer ?? "<disconnected>", (_, v) => typeof v === "bigint" ? String(v) : v);
-    this.answers.push({ [label]: normal(JSON.parse(json.replaceAll(this.prefix, "<s>"))) });
+    this.answers.push(
+      normal(JSON.parse(`{${JSON.stringify(label)}:${json}}`.replaceAll(this.prefix, "<s>"))),
+    );
   }
 
   private async unlessClosed<T>(answer: Promise<T>): Promise<T | null> {

@@ -8,7 +8,7 @@ import { fetch } from "../../src/codec/messages/fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { concatChunks } from "../../src/codec/writer.ts";
-import { batchOf, produceTo } from "../differential/produce.ts";
+import { batchOf, produceTo } from "../differential/setup/records.ts";
 import { freePortBroker } from "../lib/broker.ts";
 
 /** Longer than any test takes: a fetch that waits for it instead of being answered fails its test. */

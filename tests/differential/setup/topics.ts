@@ -3,6 +3,7 @@ import { createTopics } from "../../../src/codec/messages/create_topics.ts";
 import { describeConfigs } from "../../../src/codec/messages/describe_configs.ts";
 import { listOffsets } from "../../../src/codec/messages/list_offsets.ts";
 import { metadata } from "../../../src/codec/messages/metadata.ts";
+import type { DecodedResponseOf } from "../../../src/codec/schema.ts";
 import { ZERO_UUID } from "../../../src/codec/uuid.ts";
 import { type Broker, eventually } from "../scenario.ts";
 
@@ -68,6 +69,11 @@ export function metadataOf(
     includeClusterAuthorizedOperations: more.operations ?? false,
     includeTopicAuthorizedOperations: more.operations ?? false,
   };
+}
+
+/** What a Metadata response says of topics. */
+export function topicsOnly({ topics }: DecodedResponseOf<typeof metadata>) {
+  return { topics };
 }
 
 /** One topic of a CreateTopics request. */

@@ -1,6 +1,6 @@
 /**
  * The versions that Kafka 4.0 took away, with the message formats that go with them: scenarios whose answers were
- * recorded from Kafka 3.9, the last release that has them. `record_old_versions.ts` records them again.
+ * recorded from Kafka 3.9, the last release that has them.
  */
 import {
   batchesIn,
@@ -8,21 +8,22 @@ import {
   type BatchView,
   buildBatch,
   Compression,
-} from "../../src/codec/batch.ts";
-import { buildMessageSet, checkMessage, MessageView, readMessage } from "../../src/codec/legacy.ts";
-import { createTopics } from "../../src/codec/messages/create_topics.ts";
-import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
-import { describeConfigs } from "../../src/codec/messages/describe_configs.ts";
-import { fetch } from "../../src/codec/messages/fetch.ts";
-import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
-import { metadata } from "../../src/codec/messages/metadata.ts";
-import { offsetForLeaderEpoch } from "../../src/codec/messages/offset_for_leader_epoch.ts";
-import { produce } from "../../src/codec/messages/produce.ts";
-import type { DecodedResponseOf } from "../../src/codec/schema.ts";
-import { ZERO_UUID } from "../../src/codec/uuid.ts";
-import { type Broker, scenario } from "../differential/scenario.ts";
-import { createTopic } from "../differential/topics.ts";
-import { batchOf, fetchFrom, produceTo } from "./requests.ts";
+} from "../../../src/codec/batch.ts";
+import { buildMessageSet, checkMessage, MessageView, readMessage } from "../../../src/codec/legacy.ts";
+import { createTopics } from "../../../src/codec/messages/create_topics.ts";
+import { deleteTopics } from "../../../src/codec/messages/delete_topics.ts";
+import { describeConfigs } from "../../../src/codec/messages/describe_configs.ts";
+import { fetch } from "../../../src/codec/messages/fetch.ts";
+import { listOffsets } from "../../../src/codec/messages/list_offsets.ts";
+import { metadata } from "../../../src/codec/messages/metadata.ts";
+import { offsetForLeaderEpoch } from "../../../src/codec/messages/offset_for_leader_epoch.ts";
+import { produce } from "../../../src/codec/messages/produce.ts";
+import type { DecodedResponseOf } from "../../../src/codec/schema.ts";
+import { ZERO_UUID } from "../../../src/codec/uuid.ts";
+import type { Oracle } from "../areas.ts";
+import { type Broker, scenario } from "../scenario.ts";
+import { createTopic } from "../setup/topics.ts";
+import { batchOf, fetchFrom, produceTo } from "../../protocol/requests.ts";
 
 const BASE = 1_700_000_000_000;
 const utf8 = new TextEncoder();
@@ -126,7 +127,7 @@ async function readIn(
       read.push(...whole.map((one) => one instanceof MessageView ? tell(one) : toldBatch(one)));
       offset = next;
     }
-    broker.answers.push({ [`Fetch v${version} from ${start}`]: read });
+    broker.note(`Fetch v${version} from ${start}`, read);
   }
 }
 
@@ -142,7 +143,10 @@ async function fill(
 
 const VALUES = ["first", "second", "third"];
 
-export const oldVersionScenarios = [
+/** The last release that has these versions. */
+export const oracle: Oracle = { kafka: "3.9.1" };
+
+export const scenarios = [
   ...Object.entries(codecs).flatMap(([codec, compression]) =>
     ([0, 1] as const).map((magic) =>
       scenario(`Produce 0 to 2 of format ${magic}, ${codec}, is read in every format`, async (broker) => {
@@ -195,9 +199,7 @@ export const oldVersionScenarios = [
       const response = await broker.send(fetch, version, fetchFrom(topic, [[0, 0, bytes]]));
       const { errorCode, records } = response!.responses[0].partitions[0];
       const offsets = wholeMessages(records!).map((m) => m.offset);
-      broker.answers.push({
-        [`Fetch v${version} of ${bytes} bytes`]: [errorCode, offsets],
-      });
+      broker.note(`Fetch v${version} of ${bytes} bytes`, [errorCode, offsets]);
     }
   }),
   scenario("Fetch 0 to 3 beyond the end, before the start, of what does not exist", async (broker) => {

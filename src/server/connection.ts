@@ -374,6 +374,7 @@ export class Connection implements Peer {
       const bytes = await Promise.race([over, this.nextBytes()]);
       if (bytes === undefined) break;
       this.took(bytes);
+      if (this.hangsUp) this.cutter.drop();
     }
     if (this.hasLeft) this.mutedUntilMs = 0;
     this.endMute?.();

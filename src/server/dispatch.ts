@@ -117,7 +117,7 @@ export class RequestDispatcher implements Dispatcher {
     };
     const response = served.handler(request, context);
     const later = isPromiseLike<object | null>(response);
-    if (later) context.waits();
+    if (later && quotas.isActive) context.waits();
     return {
       answer: later ? response.then(finish) : finish(response),
       pipelines: api.key === produce.key,

@@ -79,6 +79,19 @@ Deno.test("a muted connection that the server closes ends at once", async () => 
   assertEquals([await ended, dispatcher.handled, time.timers], [null, ["now a"], 0]);
 });
 
+Deno.test("a muted connection that the server hangs up handles nothing more, and ends with its client", async () => {
+  using time = new FakeTime();
+  const { socket, dispatcher, connection, ended } = serveFake({ now: time.now });
+  mutes(dispatcher, "now a", 100_000);
+  socket.feed(frame("now a"), frame("now b"));
+  await turn();
+  connection.hangUp();
+  socket.feed(frame("now c"));
+  await turn();
+  socket.end();
+  assertEquals([await ended, dispatcher.handled, time.timers], [null, ["now a"], 0]);
+});
+
 Deno.test("a muted connection is not read beyond what one read holds", async () => {
   using time = new FakeTime();
   const { socket, dispatcher, connection } = serveFake({ now: time.now });

@@ -16,10 +16,12 @@ import {
   CLUSTER_KEY,
   CorruptRow,
   DELETION_PREFIX,
+  FEATURES_KEY,
   GROUP_CONFIG_PREFIX,
   parseClusterRow,
   parseConfigRow,
   parseDeletionRow,
+  parseFeaturesRow,
   parseProducerIdsRow,
   parseTopicRow,
   PRODUCER_IDS_KEY,
@@ -143,6 +145,7 @@ function checkDatabase(database: DatabaseSync, path: string, report: Report): Ch
         parseDeletionRow(key, value);
         deletions.add(key.slice(DELETION_PREFIX.length));
       } else if (key === PRODUCER_IDS_KEY) parseProducerIdsRow(value);
+      else if (key === FEATURES_KEY) parseFeaturesRow(value);
       else if (CONFIG_PREFIXES.some((prefix) => key.startsWith(prefix))) {
         parseConfigRow(key, value);
       }

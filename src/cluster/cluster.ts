@@ -26,6 +26,13 @@ import {
   refused,
 } from "./create_topics.ts";
 import { type DeletableTopic, type DeleteTopicResult, planDeleteTopics } from "./delete_topics.ts";
+import {
+  type Feature,
+  type FeatureUpdate,
+  planUpdateFeatures,
+  supportedFeatures,
+  type UpdateFeaturesResult,
+} from "./features.ts";
 import { type BrokerImage, type MetadataImage, MutableImage, type TopicImage } from "./image.ts";
 import { applyBatch, type ClusterChange } from "./image_changes.ts";
 import { internalTopicRequest, isInternalTopic } from "./internal_topics.ts";
@@ -40,6 +47,8 @@ import {
   CorruptRow,
   DELETION_PREFIX,
   deletionRow,
+  FEATURES_KEY,
+  featuresRow,
   GROUP_CONFIG_PREFIX,
   parseClusterRow,
   QUOTA_PREFIX,
@@ -67,6 +76,8 @@ export interface ClusterOptions {
   /** The registered brokers, this one among them. */
   readonly brokers: readonly BrokerImage[];
   readonly config: BrokerConfig;
+  /** Default: what this release has. */
+  readonly features?: readonly Feature[];
   /** The id in a `meta.properties` that is there already; the store has to agree, or takes it over when it is new. */
   readonly clusterId?: string | null;
   readonly random?: Random;
@@ -162,6 +173,16 @@ export class Cluster {
    */
   get isNew(): boolean {
     return this.#isNew;
+  }
+
+  /** The features that the cluster has; `image.featureLevels` has the levels that were set. */
+  get features(): readonly Feature[] {
+    return this.#options.features ?? supportedFeatures;
+  }
+
+  /** Counts the commits that the image shows, restarts included: what the offset in its metadata log is to Kafka. */
+  get revision(): number {
+    return this.#appliedRevision;
   }
 
   /** Calls `listener` with every change from now on. The function that comes back ends that. */
@@ -293,6 +314,21 @@ export class Cluster {
       }
       return { results, rows };
     }, failed);
+  }
+
+  /** All updates or none, see {@link planUpdateFeatures}. When it resolves, the levels hold. */
+  async updateFeatures(
+    updates: readonly FeatureUpdate[],
+    validateOnly: boolean,
+  ): Promise<UpdateFeaturesResult> {
+    const [result] = await this.#update(() => {
+      const { featureLevels } = this.#image;
+      const { result, levels } = planUpdateFeatures(featureLevels, updates, this.features);
+      const isNew = [...levels].some(([name, level]) => featureLevels.get(name) !== level);
+      const rows = isNew && !validateOnly ? [[FEATURES_KEY, featuresRow(levels)] as const] : [];
+      return { results: [result], rows: new Map(rows) };
+    }, failed);
+    return result;
   }
 
   /**

@@ -63,6 +63,8 @@ export interface MetadataImage {
   readonly clientMetricsConfigs: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** By the entity's key. */
   readonly clientQuotas: ReadonlyMap<string, ClientQuotas>;
+  /** Levels of features that were set, see `levelOf`. */
+  readonly featureLevels: ReadonlyMap<string, number>;
   /** Undefined when there is no such topic or it has fewer partitions. */
   partition(topic: string, partition: number): PartitionImage | undefined;
   /** Names of other topics that differ from `name` in "." and "_" only. */
@@ -78,6 +80,7 @@ export class MutableImage implements MetadataImage {
   readonly groupConfigs = new Map<string, ReadonlyMap<string, string>>();
   readonly clientMetricsConfigs = new Map<string, ReadonlyMap<string, string>>();
   readonly clientQuotas = new Map<string, ClientQuotas>();
+  featureLevels: ReadonlyMap<string, number> = new Map();
   readonly #namesByCollisionKey = new Map<string, string[]>();
   version = 0;
   partitionCount = 0;

@@ -4,8 +4,10 @@ import type { MutableImage, TopicImage } from "./image.ts";
 import {
   BROKER_CONFIG_PREFIX,
   CLIENT_METRICS_CONFIG_PREFIX,
+  FEATURES_KEY,
   GROUP_CONFIG_PREFIX,
   parseConfigRow,
+  parseFeaturesRow,
   parseQuotaRow,
   parseTopicRow,
   QUOTA_PREFIX,
@@ -70,6 +72,8 @@ export function applyBatch(image: MutableImage, batch: ChangeBatch): ClusterChan
       if (value === null) image.clientQuotas.delete(entityKey(after.entity));
       else image.clientQuotas.set(entityKey(after.entity), after);
       clientQuotas.push(after);
+    } else if (key === FEATURES_KEY) {
+      image.featureLevels = parseFeaturesRow(value ?? "{}");
     }
   };
   for (const key of batch.delete) applyRow(key, null);

@@ -10,6 +10,7 @@
  *     config/group/<id>  {"consumer.session.timeout.ms":"50000"}
  *     config/client-metrics/<name> {"interval.ms":"1000","metrics":"*"}
  *     quota/<entity>     {"producer_byte_rate":1048576}     entity: {"user":"ada","client-id":null}, null for the default
+ *     features           {"metadata.version":33}     levels that were set
  *     producer-ids       {"next":3000}
  */
 import { isUuidText } from "../codec/uuid.ts";
@@ -19,6 +20,7 @@ import { isInternalTopic } from "./topic_names.ts";
 
 export const CLUSTER_KEY = "cluster";
 export const PRODUCER_IDS_KEY = "producer-ids";
+export const FEATURES_KEY = "features";
 export const TOPIC_PREFIX = "topic/";
 export const DELETION_PREFIX = "deletion/";
 export const BROKER_CONFIG_PREFIX = "config/broker/";
@@ -55,6 +57,17 @@ export function parseProducerIdsRow(value: string): number {
   const { next } = parseObject(PRODUCER_IDS_KEY, value);
   if (!isCount(next)) throw corrupt(PRODUCER_IDS_KEY, `next is ${next}`);
   return next;
+}
+
+export function featuresRow(levels: ReadonlyMap<string, number>): string {
+  return JSON.stringify(Object.fromEntries(levels));
+}
+
+export function parseFeaturesRow(value: string): ReadonlyMap<string, number> {
+  const levels = Object.entries(parseObject(FEATURES_KEY, value));
+  const odd = levels.find(([, level]) => !isCount(level));
+  if (odd !== undefined) throw corrupt(FEATURES_KEY, `${odd[0]} is ${odd[1]}`);
+  return new Map(levels as [string, number][]);
 }
 
 export function topicRow(topic: TopicImage): string {

@@ -1,6 +1,7 @@
 /** The handlers that this broker serves, each with its declaration. A new API gets a line here. */
 import { alterClientQuotas } from "../codec/messages/alter_client_quotas.ts";
 import { alterConfigs } from "../codec/messages/alter_configs.ts";
+import { alterPartitionReassignments } from "../codec/messages/alter_partition_reassignments.ts";
 import { alterReplicaLogDirs } from "../codec/messages/alter_replica_log_dirs.ts";
 import { apiVersions } from "../codec/messages/api_versions.ts";
 import { createPartitions } from "../codec/messages/create_partitions.ts";
@@ -13,7 +14,9 @@ import { describeCluster } from "../codec/messages/describe_cluster.ts";
 import { describeConfigs } from "../codec/messages/describe_configs.ts";
 import { describeGroups } from "../codec/messages/describe_groups.ts";
 import { describeLogDirs } from "../codec/messages/describe_log_dirs.ts";
+import { describeQuorum } from "../codec/messages/describe_quorum.ts";
 import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
+import { electLeaders } from "../codec/messages/elect_leaders.ts";
 import { describeUserScramCredentials } from "../codec/messages/describe_user_scram_credentials.ts";
 import { fetch } from "../codec/messages/fetch.ts";
 import { findCoordinator } from "../codec/messages/find_coordinator.ts";
@@ -26,6 +29,7 @@ import { leaveGroup } from "../codec/messages/leave_group.ts";
 import { listConfigResources } from "../codec/messages/list_config_resources.ts";
 import { listGroups } from "../codec/messages/list_groups.ts";
 import { listOffsets } from "../codec/messages/list_offsets.ts";
+import { listPartitionReassignments } from "../codec/messages/list_partition_reassignments.ts";
 import { metadata } from "../codec/messages/metadata.ts";
 import { offsetCommit } from "../codec/messages/offset_commit.ts";
 import { offsetDelete } from "../codec/messages/offset_delete.ts";
@@ -34,8 +38,11 @@ import { offsetForLeaderEpoch } from "../codec/messages/offset_for_leader_epoch.
 import { produce } from "../codec/messages/produce.ts";
 import { pushTelemetry } from "../codec/messages/push_telemetry.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
+import { unregisterBroker } from "../codec/messages/unregister_broker.ts";
+import { updateFeatures } from "../codec/messages/update_features.ts";
 import { alterClientQuotasHandler } from "./alter_client_quotas.ts";
 import { alterConfigsHandler } from "./alter_configs.ts";
+import { alterPartitionReassignmentsHandler } from "./alter_partition_reassignments.ts";
 import { alterReplicaLogDirsHandler } from "./alter_replica_log_dirs.ts";
 import { apiVersionsHandler } from "./api_versions.ts";
 import { createPartitionsHandler } from "./create_partitions.ts";
@@ -48,7 +55,9 @@ import { describeClusterHandler } from "./describe_cluster.ts";
 import { describeConfigsHandler } from "./describe_configs.ts";
 import { describeGroupsHandler } from "./describe_groups.ts";
 import { describeLogDirsHandler } from "./describe_log_dirs.ts";
+import { describeQuorumHandler } from "./describe_quorum.ts";
 import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
+import { electLeadersHandler } from "./elect_leaders.ts";
 import { describeUserScramCredentialsHandler } from "./describe_user_scram_credentials.ts";
 import { fetchHandler } from "./fetch.ts";
 import { findCoordinatorHandler } from "./find_coordinator.ts";
@@ -61,6 +70,7 @@ import { leaveGroupHandler } from "./leave_group.ts";
 import { listConfigResourcesHandler } from "./list_config_resources.ts";
 import { listGroupsHandler } from "./list_groups.ts";
 import { listOffsetsHandler } from "./list_offsets.ts";
+import { listPartitionReassignmentsHandler } from "./list_partition_reassignments.ts";
 import { metadataHandler, sharedMetadata } from "./metadata.ts";
 import { offsetCommitHandler } from "./offset_commit.ts";
 import { offsetDeleteHandler } from "./offset_delete.ts";
@@ -70,6 +80,8 @@ import { produceHandler } from "./produce.ts";
 import { pushTelemetryHandler } from "./push_telemetry.ts";
 import { Registry, serve } from "./registry.ts";
 import { syncGroupHandler } from "./sync_group.ts";
+import { unregisterBrokerHandler } from "./unregister_broker.ts";
+import { updateFeaturesHandler } from "./update_features.ts";
 
 /** Every API that this broker serves, in the order of their keys. */
 export const registry: Registry = new Registry([
@@ -98,12 +110,18 @@ export const registry: Registry = new Registry([
   serve(describeLogDirs, describeLogDirsHandler),
   serve(createPartitions, createPartitionsHandler),
   serve(deleteGroups, deleteGroupsHandler),
+  serve(electLeaders, electLeadersHandler),
   serve(incrementalAlterConfigs, incrementalAlterConfigsHandler),
+  serve(alterPartitionReassignments, alterPartitionReassignmentsHandler),
+  serve(listPartitionReassignments, listPartitionReassignmentsHandler),
   serve(offsetDelete, offsetDeleteHandler),
   serve(describeClientQuotas, describeClientQuotasHandler),
   serve(alterClientQuotas, alterClientQuotasHandler),
   serve(describeUserScramCredentials, describeUserScramCredentialsHandler),
+  serve(describeQuorum, describeQuorumHandler),
+  serve(updateFeatures, updateFeaturesHandler),
   serve(describeCluster, describeClusterHandler),
+  serve(unregisterBroker, unregisterBrokerHandler),
   serve(getTelemetrySubscriptions, getTelemetrySubscriptionsHandler),
   serve(pushTelemetry, pushTelemetryHandler),
   serve(listConfigResources, listConfigResourcesHandler),

@@ -7,6 +7,7 @@ import { CannotCheck, type Report, type Severity } from "../base/finding.ts";
 import { checkPartition } from "./check_partition.ts";
 import { lookAtMarker, lookAtMeta, lookAtOffsets, type Looked } from "./check_small_files.ts";
 import {
+  BOOT_ID_FILE,
   CLEAN_SHUTDOWN_FILE,
   type CleanShutdown,
   CorruptCheckpoint,
@@ -114,7 +115,7 @@ class DirectoryChecker {
   private readonly partitions: ReadonlySet<string>;
   private readonly marker: Looked<CleanShutdown>;
   private readonly closed: boolean;
-  private readonly compactedByKafka: ReadonlySet<string>;
+  private readonly compactedBefore: ReadonlySet<string>;
   private doneBytes = 0;
   private toldBytes = 0;
 
@@ -134,7 +135,7 @@ class DirectoryChecker {
         `Cannot check ${i.directory}: there is neither ${META_PROPERTIES_FILE} nor a partition in it${this.hint()}`,
       );
     }
-    this.compactedByKafka = this.namesInCleaner();
+    this.compactedBefore = this.namesInCleaner();
   }
 
   /** Where the data directory may be that was meant. */
@@ -197,7 +198,7 @@ class DirectoryChecker {
 
   /** Whether Kafka was the last to use the directory: then there is no metadata of ours. */
   private get isKafkas(): boolean {
-    return this.has(CLEANER_FILE) || this.has(`${METADATA_TOPIC}-0`);
+    return this.has(`${METADATA_TOPIC}-0`) || (this.has(CLEANER_FILE) && !this.has(BOOT_ID_FILE));
   }
 
   private has(name: string): boolean {
@@ -320,7 +321,9 @@ class DirectoryChecker {
       const looked = lookAtOffsets(this.i.files, `${this.i.directory}/${CLEANER_FILE}`, false);
       names = new Set(looked.value?.keys());
       if (looked.problem === null) return;
-      this.tell("damage", CLEANER_FILE, looked.position, looked.problem, "has no use for it");
+      const outcome = "compacts logs from their beginning again, and takes what is missing in those whose topics are " +
+        "not compacted any more for lost";
+      this.tell("damage", CLEANER_FILE, looked.position, looked.problem, outcome);
     });
     return names;
   }
@@ -402,7 +405,7 @@ class DirectoryChecker {
   }
 
   private isCompacted(topic: string, name: string): boolean {
-    return isStateTopic(topic) || this.compactedByKafka.has(name) ||
+    return isStateTopic(topic) || this.compactedBefore.has(name) ||
       (this.i.known?.topics.get(topic)?.compacted ?? false);
   }
 

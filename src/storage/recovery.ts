@@ -333,7 +333,10 @@ function beginIn(i: RecoveryInput, segment: Segment): number {
       return position;
     }
   }
-  if (areThere) i.onWarning(`building the indexes of ${segment.log.path} anew, which do not fit it`);
+  // A compactor makes them anew, and need not have made an entry where the recovery point was.
+  if (areThere && i.dense) {
+    i.onWarning(`building the indexes of ${segment.log.path} anew, which do not fit it`);
+  }
   segment.rebuildIndexes(indexIntervalBytes);
   segment.openIndexesBelow(recoveryPoint);
   return segment.positionBefore(recoveryPoint);

@@ -53,7 +53,8 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
   /** Appends that are not on disk yet, where the topic wants them there before they are acknowledged. */
   const uncommitted: Promise<void>[] = [];
   const allowance = new Allowance(FREE_DECOMPRESSED_BYTES, FREE_RECORDS);
-  const responses = request.topicData.map((topic) => {
+  // A topic without partitions is not in Kafka's answer either.
+  const responses = request.topicData.filter((topic) => topic.partitionData.length > 0).map((topic) => {
     const name = context.version >= firstWithTopicIds
       ? image.topicsById.get(topic.topicId)?.name
       : topic.name;

@@ -64,8 +64,9 @@ export function firstRecordSince(
 }
 
 /**
- * The first record that has the segment's largest timestamp; null when no record has one. `from` is the position of a batch
- * that it is in or behind. Throws as above.
+ * The first record that has the segment's largest timestamp, or where its batch claims more than its records have, the
+ * first of the latest there; null when no record has a timestamp. `from` is the position of a batch that it is in or
+ * behind. Throws as above.
  */
 export function recordOfMaxTimestamp(
   segment: Segment,
@@ -80,7 +81,7 @@ export function recordOfMaxTimestamp(
   const end = scanBatches(segment.log, from, segment.size, (bytes, at, size) => {
     if (!isNext(bytes, at, size)) return false;
     if (maxTimestampAt(bytes, at) !== maxTimestamp) return true;
-    found = recordInBatch(bytes, at, (record) => record.timestamp === maxTimestamp, allowance);
+    found = latestRecordInBatch(bytes, at, allowance);
     return found === null;
   });
   if (found === null && end < segment.size) throw damaged(segment, end);
@@ -108,6 +109,18 @@ function inOrder(
     isKnown = true;
     return fits;
   };
+}
+
+function latestRecordInBatch(bytes: Uint8Array, at: number, allowance: Allowance): TimestampedOffset | null {
+  let latest: TimestampedOffset | null = null, latestTimestamp = -1;
+  recordInBatch(bytes, at, ({ offset, timestamp }) => {
+    if (timestamp > latestTimestamp) {
+      latestTimestamp = timestamp;
+      latest = { offset, timestamp, leaderEpoch: leaderEpochAt(bytes, at) };
+    }
+    return false;
+  }, allowance);
+  return latest;
 }
 
 function recordInBatch(

@@ -24,6 +24,26 @@ export const ownAnswers: readonly OwnAnswer[] = [
     call: /neither id nor name/,
     why: "a topic without name and id spoils nobody else's answer",
   },
+  {
+    scenario: "Produce with every codec, and with codecs that there are not",
+    call: /codec [567]/,
+    why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR",
+  },
+  {
+    scenario: "Produce of a batch with a length that cannot be",
+    call: /length (49|2147483647)/,
+    why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR, and where the checksum of a shorter batch fails",
+  },
+  {
+    scenario: "Produce of two batches, of which one is good",
+    call: /good, then/,
+    why: "nothing is acknowledged that was not stored whole",
+  },
+  {
+    scenario: "Produce of timestamps: none, negative, at the ends, with a wrong maximum",
+    call: /after none/,
+    why: "no record has the largest timestamp where none has any",
+  },
 ];
 
 /** What was answered to a scenario, without what may differ. */

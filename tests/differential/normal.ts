@@ -29,6 +29,7 @@ const unordered: Readonly<Record<string, string>> = {
   responses: "name",
   topics: "name",
   groups: "groupId",
+  partitionResponses: "index",
   results: "groupId",
 };
 

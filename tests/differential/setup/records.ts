@@ -1,6 +1,8 @@
 /** Records for scenarios: batches, and the requests that write and read them. */
 import { batchesIn, type BatchOptions, buildBatch } from "../../../src/codec/batch.ts";
-import type { fetch } from "../../../src/codec/messages/fetch.ts";
+import { ATTRIBUTES_AT, CRC_AT } from "../../../src/codec/batch_format.ts";
+import { crc32c } from "../../../src/codec/crc32c.ts";
+import { fetch } from "../../../src/codec/messages/fetch.ts";
 import { initProducerId } from "../../../src/codec/messages/init_producer_id.ts";
 import { produce } from "../../../src/codec/messages/produce.ts";
 import type { DecodedResponseOf } from "../../../src/codec/schema.ts";
@@ -118,3 +120,46 @@ export const old = (r: DecodedResponseOf<typeof fetch>) =>
   r.responses.map((t) =>
     t.partitions.map(({ errorCode, highWatermark, records }) => ({ errorCode, highWatermark, records }))
   );
+
+/** A batch with some header fields changed, under a checksum that fits. */
+export function withHeader(batch: Uint8Array, change: (header: DataView) => void): Uint8Array {
+  const copy = batch.slice(), header = new DataView(copy.buffer);
+  change(header);
+  header.setUint32(CRC_AT, crc32c(copy, ATTRIBUTES_AT));
+  return copy;
+}
+
+/** Bytes one after the other. */
+export function joinedBytes(...parts: Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** Every batch of the partition as it is stored, from offset 0 on: codec, offsets, times and records. */
+export async function stored(broker: Broker, topic: string, label = "", partition = 0): Promise<void> {
+  const answer = await broker.send(fetch, 11, fetching(topic, [{ partition, fetchOffset: 0n }]));
+  const text = new TextDecoder();
+  const told = [...batchesIn(answer!.responses[0].partitions[0].records!)].map((batch) => {
+    const records: unknown[] = [], cursor = batch.cursor(10_000_000);
+    while (cursor.next()) {
+      const [key, value] = [cursor.key, cursor.value].map((bytes) => bytes && text.decode(bytes));
+      records.push([cursor.offset, key, value]);
+    }
+    const { compression, timestampType, partitionLeaderEpoch, baseOffset, lastOffset, baseSequence } = batch;
+    return {
+      compression,
+      timestampType,
+      partitionLeaderEpoch,
+      baseOffset,
+      lastOffset,
+      baseSequence,
+      records,
+    };
+  });
+  broker.note(`stored ${label}`.trim(), told);
+}

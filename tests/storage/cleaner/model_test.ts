@@ -152,14 +152,15 @@ class Model {
 
   /** Every producer's last batch is known again, and the next one is taken. */
   checkProducers(): void {
-    const { log } = this.setup;
+    const { log, clock } = this.setup;
+    const o = { now: clock.now() };
     for (const { id, epoch, nextSequence, lastBatch } of this.producers) {
       if (lastBatch === null) continue;
-      const again = append(log, lastBatch.slice());
+      const again = append(log, lastBatch.slice(), o);
       assert(again.duplicate, `producer ${id} is not known: ${again.errorText}`);
       const record = { timestamp: START, key: text("end"), value: null };
       const next = buildBatch([record], { producerId: id, producerEpoch: epoch, baseSequence: nextSequence });
-      mustAppend(log, next);
+      mustAppend(log, next, o);
     }
   }
 

@@ -100,12 +100,17 @@ export class LogMover {
     }
   }
 
+  /** Resolves when no move is under way. */
+  async idle(): Promise<void> {
+    while (this.running.size > 0) await Promise.all(this.running);
+  }
+
   /** Ends all moves where they are; the next start begins them again. */
   async close(): Promise<void> {
     this.closed = true;
     this.waiting.length = 0;
     for (const end of [...this.pauses]) end();
-    await Promise.all(this.running);
+    await this.idle();
   }
 
   private cancel(move: Move): void {
@@ -152,6 +157,7 @@ export class LogMover {
         move.copy = newCopy(move);
       }
       const copied = await this.copyChunk(move, log);
+      if (!this.goesOn(move)) return false;
       if (copied === "all") {
         await move.copy!.flush();
         if (this.goesOn(move) && this.takeOver(move)) return true;
@@ -174,7 +180,7 @@ export class LogMover {
   private async copyChunk(move: Move, log: Log): Promise<Copied> {
     const ahead = log.readAhead(move.copy!.nextOffset, CHUNK_BYTES);
     if (ahead !== null) await ahead;
-    if (!this.goesOn(move) || !continues(move.copy!, log)) return "some";
+    if (!this.goesOn(move) || log !== move.partition.log || !continues(move.copy!, log)) return "some";
     return this.copyNow(log, move.copy!);
   }
 
@@ -255,7 +261,9 @@ function newCopy({ partition: { log }, target }: Move): Log {
 
 /** Whether what `copy` has is the beginning of what `log` has, so that it can be gone on with. */
 function continues(copy: Log, log: Log): boolean {
-  return copy.nextOffset >= log.logStartOffset && copy.nextOffset <= log.nextOffset;
+  const { nextOffset } = copy;
+  if (nextOffset > log.nextOffset) return false;
+  return nextOffset >= log.logStartOffset || (copy.sizeInBytes === 0 && nextOffset === firstOffset(log));
 }
 
 /** Where the batch begins that holds the first record. */

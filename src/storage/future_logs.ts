@@ -5,9 +5,11 @@
  */
 
 import { ZERO_UUID } from "../codec/uuid.ts";
-import { type Files, replaceFile } from "./files.ts";
+import { attempt, type Files, replaceFile } from "./files.ts";
 import type { Log, LogOptions } from "./log.ts";
 import {
+  DELETED_DIRECTORY_SUFFIX,
+  FUTURE_DIRECTORY_SUFFIX,
   futureDirectory,
   MOVED_FROM_FILE,
   partitionDirectory,
@@ -20,6 +22,7 @@ interface FutureLogsOptions {
   readonly files: Files;
   readonly directory: string;
   readonly trash: Trash;
+  onWarning(text: string): void;
   /** Makes the directory of a partition. Throws `IoError`. */
   makeDirectory(path: string, topicId: string): void;
   load(
@@ -76,7 +79,7 @@ export class FutureLogs {
       this.logs.set(log.name, log);
       return log;
     } catch (error) {
-      this.o.trash.add(path, 0);
+      this.throwAway(path);
       throw error;
     }
   }
@@ -86,7 +89,14 @@ export class FutureLogs {
     const { path } = log;
     log.letGo(`The copy of ${log.name} was given up`);
     this.forget(log);
-    this.o.trash.add(path, 0);
+    this.throwAway(path);
+  }
+
+  /** Under a name that says so: the next start must not take it for one that is wanted. */
+  private throwAway(path: string): void {
+    const deleted = path.slice(0, -FUTURE_DIRECTORY_SUFFIX.length) + DELETED_DIRECTORY_SUFFIX;
+    const renamed = attempt(`rename ${path}`, () => this.o.files.rename(path, deleted), this.o.onWarning);
+    this.o.trash.add(renamed ? deleted : path, 0);
   }
 
   /** It is the partition's own log from here on. */
@@ -101,7 +111,7 @@ export class FutureLogs {
     const id = topicId();
     // One that was not even begun tells nothing.
     if (id !== ZERO_UUID) this.unfinished.push({ topicId: id, partition });
-    this.o.trash.add(`${this.o.directory}/${name}`, 0);
+    this.throwAway(`${this.o.directory}/${name}`);
     return true;
   }
 

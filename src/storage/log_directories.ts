@@ -8,7 +8,7 @@
 
 import { assert } from "../base/assert.ts";
 import type { MetaProperties } from "./checkpoints.ts";
-import { DataDirectoryError } from "./data_directory.ts";
+import { DataDirectoryError, unusable } from "./data_directory.ts";
 import { attempt, IoError } from "./files.ts";
 import type { UnfinishedCopy } from "./future_logs.ts";
 import {
@@ -306,10 +306,9 @@ async function openUnlessBroken(
     if (knownId !== undefined) refuseEmptied(o.files, directory, o.metadataDirectory, knownId);
     return await openShare(o, directory, { clusterId, storedClusterId: undefined });
   } catch (error) {
-    const isBroken = error instanceof IoError ||
-      (error instanceof DataDirectoryError && error.kind === "unusable");
-    if (!isBroken) throw error;
-    o.onWarning(`${error.message}. Its partitions are offline until the next start`);
+    const told = unusable(directory, error);
+    if (!(told instanceof DataDirectoryError && told.kind === "unusable")) throw told;
+    o.onWarning(`${told.message}. Its partitions are offline until the next start`);
     return null;
   }
 }

@@ -115,6 +115,7 @@ export class LogManager {
       files: o.files,
       directory: o.directory,
       trash: this.trash,
+      onWarning: o.onWarning,
       makeDirectory: (path, topicId) => this.makePartitionDirectory(path, topicId),
       load: (topic, partition, found) => this.load(topic, partition, found),
     });

@@ -8,10 +8,13 @@ import type { Files } from "../../src/storage/files.ts";
 import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { AppendOptions, AppendResult, Log } from "../../src/storage/log.ts";
 import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
+import { LogDirectories, type LogDirectoriesOptions } from "../../src/storage/log_directories.ts";
 import { LogManager, type LogManagerOptions } from "../../src/storage/log_manager.ts";
 import { assertEquals } from "@std/assert/equals";
 
 export const DIRECTORY = "/data";
+/** Of tests with several. */
+export const DIRECTORIES = ["/one", "/two", "/three"];
 export const TOPIC_ID = "Ijc7BQyqR_STSj4ph1otqA";
 export const START = new ManualClock().now();
 
@@ -60,6 +63,27 @@ export async function openManager(
     ...options,
   });
   return { files, clock, manager, config: whole, warnings };
+}
+
+/** The three directories of {@link DIRECTORIES}, with all of the defaults. */
+export async function openDirectories(
+  files: Files,
+  options: Partial<LogDirectoriesOptions> = {},
+): Promise<{ logs: LogDirectories; warnings: string[] }> {
+  const warnings: string[] = [];
+  const directories = options.directories ?? DIRECTORIES;
+  const logs = await LogDirectories.open({
+    files,
+    directories,
+    metadataDirectory: directories[0],
+    clusterId: "cluster",
+    nodeId: 1,
+    clock: new ManualClock(),
+    configOf: () => defaultLogConfig,
+    onWarning: (warning) => warnings.push(warning),
+    ...options,
+  });
+  return { logs, warnings };
 }
 
 export async function openLog(config: Partial<LogConfig> = {}, files?: Files): Promise<Setup & { log: Log }> {

@@ -1,0 +1,147 @@
+/** DescribeLogDirs and AlterReplicaLogDirs where a recording cannot show them: old versions, broken directories, restarts. */
+import { assertEquals } from "@std/assert/equals";
+import { ErrorCode } from "../../src/codec/errors.ts";
+import { alterReplicaLogDirs } from "../../src/codec/messages/alter_replica_log_dirs.ts";
+import { describeLogDirs } from "../../src/codec/messages/describe_log_dirs.ts";
+import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
+import { produce } from "../../src/codec/messages/produce.ts";
+import { freePortBroker, type TestBroker } from "../lib/broker.ts";
+import { within } from "../lib/waiting.ts";
+import { batchOf, produceTo, TestClient } from "../protocol/requests.ts";
+
+const settings = { "log.dirs": "<dir>/one,<dir>/two" };
+
+/** By directory: its error, and the partitions in it with their sizes. */
+async function described(client: TestClient, version = 4) {
+  const { results } = await client.send(describeLogDirs, version, { topics: null });
+  return Object.fromEntries(results.map(({ logDir, errorCode, topics }) => [
+    logDir.split("/").at(-1),
+    errorCode !== ErrorCode.NONE
+      ? errorCode
+      : Object.fromEntries(topics.flatMap(({ name, partitions }) =>
+        partitions.map((
+          { partitionIndex, partitionSize },
+        ) => [`${name}-${partitionIndex}`, Number(partitionSize)])
+      )),
+  ]));
+}
+
+async function move(client: TestClient, path: string, topic: string, version = 2): Promise<number> {
+  const dirs = [{ path, topics: [{ name: topic, partitions: [0] }] }];
+  const { results } = await client.send(alterReplicaLogDirs, version, { dirs });
+  return results[0].partitions[0].errorCode;
+}
+
+async function produceError(client: TestClient, topic: string): Promise<number> {
+  const answer = await client.send(produce, 9, produceTo(topic, batchOf(["x"])));
+  return answer.responses[0].partitionResponses[0].errorCode;
+}
+
+async function latest(client: TestClient, topic: string): Promise<[number, number]> {
+  const topics = [{ name: topic, partitions: [{ partitionIndex: 0, timestamp: -1n }] }];
+  const answer = await client.send(listOffsets, 4, {
+    replicaId: -1,
+    isolationLevel: 0,
+    timeoutMs: 1000,
+    topics,
+  });
+  const [{ errorCode, offset }] = answer.topics[0].partitions;
+  return [errorCode, Number(offset)];
+}
+
+/** What is where once a directory has nothing any more. */
+async function emptied(client: TestClient, directory: string) {
+  for (;;) {
+    const places = await described(client);
+    if (Object.keys(places[directory] as object).length === 0) return places;
+  }
+}
+
+/** Two topics, each in a directory of its own. */
+async function withTwoTopics(client: TestClient): Promise<void> {
+  await client.createTopic("a");
+  await client.createTopic("b");
+  await client.append("a", batchOf(["x", "y"]));
+  await client.append("b", batchOf(["x"]));
+}
+
+/** Restarts the broker while its second directory cannot be used. */
+async function restartWithoutTwo(broker: TestBroker): Promise<void> {
+  await broker.stop();
+  await Deno.rename(`${broker.dataDir}/two`, `${broker.dataDir}/away`);
+  await Deno.writeTextFile(`${broker.dataDir}/two`, "a file");
+  await broker.restart();
+}
+
+Deno.test("DescribeLogDirs and AlterReplicaLogDirs have the same meaning in versions that Kafka 4 dropped", async () => {
+  await using broker = await freePortBroker(settings);
+  await using client = await TestClient.to(broker);
+  await withTwoTopics(client);
+  assertEquals(await described(client, 0), await described(client, 1));
+  assertEquals(Object.keys((await described(client, 0)).one as object), ["a-0"]);
+  assertEquals(await move(client, `${broker.dataDir}/two`, "a", 0), ErrorCode.NONE);
+  const places = await within(emptied(client, "one"), "the move");
+  assertEquals(Object.keys(places.two as object).sort(), ["a-0", "b-0"]);
+});
+
+Deno.test("a directory that is broken at start takes its partitions offline, the others go on", async () => {
+  await using broker = await freePortBroker(settings);
+  {
+    await using client = await TestClient.to(broker);
+    await withTwoTopics(client);
+  }
+  await restartWithoutTwo(broker);
+  {
+    await using client = await TestClient.to(broker);
+    const { one, two } = await described(client);
+    assertEquals([Object.keys(one as object), two], [["a-0"], ErrorCode.KAFKA_STORAGE_ERROR]);
+    assertEquals(await produceError(client, "a"), ErrorCode.NONE);
+    assertEquals(await produceError(client, "b"), ErrorCode.KAFKA_STORAGE_ERROR);
+    assertEquals(await latest(client, "b"), [ErrorCode.KAFKA_STORAGE_ERROR, -1]);
+    assertEquals(await move(client, `${broker.dataDir}/two`, "a"), ErrorCode.KAFKA_STORAGE_ERROR);
+    assertEquals(await move(client, `${broker.dataDir}/one`, "b"), ErrorCode.KAFKA_STORAGE_ERROR);
+    // New partitions have room in what is left.
+    await client.createTopic("c");
+    assertEquals(await produceError(client, "c"), ErrorCode.NONE);
+  }
+  await broker.stop();
+  await Deno.remove(`${broker.dataDir}/two`);
+  await Deno.rename(`${broker.dataDir}/away`, `${broker.dataDir}/two`);
+  await broker.restart();
+  await using client = await TestClient.to(broker);
+  assertEquals(await latest(client, "b"), [ErrorCode.NONE, 1]);
+  assertEquals(Object.keys((await described(client)).one as object).sort(), ["a-0", "c-0"]);
+});
+
+Deno.test("the topic of a partition that is offline with its directory can be deleted and made anew", async () => {
+  await using broker = await freePortBroker(settings);
+  {
+    await using client = await TestClient.to(broker);
+    await withTwoTopics(client);
+  }
+  await restartWithoutTwo(broker);
+  await using client = await TestClient.to(broker);
+  await client.deleteTopic("b");
+  await client.createTopic("b");
+  assertEquals(await produceError(client, "b"), ErrorCode.NONE);
+  assertEquals(await latest(client, "b"), [ErrorCode.NONE, 1]);
+});
+
+Deno.test("the metadata is found in whichever directory it is, and must not be in two", async () => {
+  await using broker = await freePortBroker(settings);
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("a");
+    await client.append("a", batchOf(["x"]));
+  }
+  await broker.stop();
+  await using other = await freePortBroker({ "log.dirs": "<dir>/two,<dir>/one" }, broker.dataDir);
+  await using client = await TestClient.to(other);
+  assertEquals(await latest(client, "a"), [ErrorCode.NONE, 1]);
+  const { results } = await client.send(describeLogDirs, 4, { topics: [] });
+  assertEquals(results.map(({ logDir }) => logDir.split("/").at(-1)), ["two", "one"]);
+  assertEquals(
+    results.every(({ totalBytes, usableBytes }) => totalBytes >= usableBytes && usableBytes > 0n),
+    true,
+  );
+});

@@ -1,0 +1,42 @@
+/** What a tool printed, without what differs from run to run: ids, times, ports, directories. */
+
+import type { Said } from "./host.ts";
+import type { Step } from "./steps.ts";
+
+/** Each with what stands for it. The first that fits is taken. */
+const CHANGING: readonly [RegExp, string][] = [
+  [/\b(localhost|127\.0\.0\.1)[: ]\d+/g, "HOST:PORT"],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "UUID"],
+  [/(TopicId:?\s+|Cluster ?I[dD]:?\s+|DirectoryId:?\s+|directory id:?\s+)[\w-]{22}/gi, "$1ID"],
+  [/\b(1[67]\d{11})\b/g, "MS"],
+  [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?\d\d)?/g, "DATE"],
+  [/^(.*\bcrc: )\d+/gm, "$1CRC"],
+  [/\bproducerId: \d+/g, "producerId: ID"],
+  [/(UncleanShutdown|leaderEpoch|LeaderEpoch|Epoch:)\s*\d+/g, "$1 N"],
+  // How often it was tried.
+  [/\b(TimeoutException): .*/g, "$1"],
+  // With eligible leader replicas Kafka sets it for the cluster by itself.
+  [/\bDYNAMIC_DEFAULT_BROKER_CONFIG:min\.insync\.replicas=1, /g, ""],
+  [
+    /^ *min\.insync\.replicas=1 sensitive=false synonyms=\{DYNAMIC_DEFAULT_BROKER_CONFIG:min\.insync\.replicas=1\}$/gm,
+    "",
+  ],
+  [/\bconsole-consumer-\d+/g, "console-consumer-N"],
+  // Columns are as wide as what is in them.
+  [/ +$/gm, ""],
+  [/ {2,}/g, " "],
+];
+
+/** The lines to compare. `data` is the directory that holds the partitions. */
+export function normalLines(step: Step, said: Said, data: string): string[] {
+  // Stack traces tell where in the tool, not what of the broker.
+  const text = `${said.out}\n${said.err}`.replace(/^\s+at .*\n|^\s+\.\.\. \d+ more\n/gm, "");
+  const lines = CHANGING.reduce((text, [of, by]) => text.replace(of, by), text.replaceAll(data, "{data}"))
+    .split("\n").filter((line) => line.trim() !== "");
+  const exit = `exit ${said.code}`;
+  // Error texts are each broker's own; what kind of error it is they have in common.
+  if (said.code !== 0) {
+    return [exit, ...new Set(text.match(/\borg\.apache\.kafka\.[\w.]+Exception\b/g))].toSorted();
+  }
+  return [exit, ...step.sorted ? lines.toSorted() : lines];
+}

@@ -97,8 +97,7 @@ async function start(
   warnOfFallbacks(warn);
 
   const inFlightBytes = bound(config.get("queued.max.request.bytes"));
-  const maxDescriptors = descriptorLimit();
-  const descriptors = shareDescriptors(maxDescriptors);
+  const descriptors = shareDescriptors(descriptorLimit());
   const server = new Server({
     limits: connectionLimits(config),
     maxConnections: () => config.get("max.connections"),
@@ -116,7 +115,7 @@ async function start(
     maxMemoryWaitMs: config.get("trackway.request.memory.wait.ms"),
     clock,
     ...disconnects(log),
-    sockets: new SystemSockets(descriptors.senders, maxDescriptors ?? 0),
+    sockets: new SystemSockets(descriptors.senders),
     metrics: new Metrics(),
   });
   opened.push(() => server.close());

@@ -5,7 +5,6 @@
 
 import { setImmediate } from "node:timers";
 import type { Chunk, FileSlice } from "../base/file_slice.ts";
-import type { BufferPool } from "./buffer_pool.ts";
 import { isDisconnect } from "./disconnects.ts";
 import type { SystemSocket, SystemSockets } from "./sendfile.ts";
 
@@ -19,15 +18,9 @@ export interface UnsentAnswers {
   readonly maxBytes?: number;
 }
 
-/** How what is in files gets to clients. */
-export interface FileSending {
-  /** Null: it is read and written. */
+export interface WriterOptions {
+  /** Through which what is in files is sent; null: it is read and written. */
   readonly sockets: SystemSockets | null;
-  /** Buffers for that. */
-  readonly pieces: BufferPool;
-}
-
-export interface WriterOptions extends FileSending {
   /** Unsent answers beyond which no further request is read. */
   readonly maxUnsentBytes: number;
   readonly allUnsent: UnsentAnswers;
@@ -84,6 +77,7 @@ export class AnswerWriter {
 
   /** Whether what answers have in files is sent by the system: if not, it is better read for the answer. */
   get sendsFiles(): boolean {
+    if (this.closed) return false;
     if (this.socket === undefined) this.socket = this.options.sockets?.find(this.conn) ?? null;
     return this.socket !== null;
   }
@@ -194,15 +188,12 @@ export class AnswerWriter {
 
   /** Reads a piece of a file and writes it; gives its length. */
   private async writePiece(slice: FileSlice, from: number, bytes: number): Promise<number> {
-    const lent = this.options.pieces.take(bytes), piece = lent.subarray(0, bytes);
+    const piece = new Uint8Array(bytes);
+    slice.read(piece, from);
     this.hold(bytes);
-    try {
-      slice.read(piece, from);
-      await this.writeBytes(piece);
-    } finally {
-      if (!this.closed) this.hold(-bytes);
-      this.options.pieces.give(lent);
-    }
+    await this.writeBytes(piece);
+    // Closing has given it back.
+    if (!this.closed) this.hold(-bytes);
     return bytes;
   }
 

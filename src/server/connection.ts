@@ -8,11 +8,11 @@ import { isPromiseLike } from "../base/later.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import type { ClientSoftware } from "../handlers/context.ts";
 import { ANONYMOUS, type Principal } from "../security/principal.ts";
-import { type Answer, AnswerWriter, type FileSending, type UnsentAnswers } from "./answer_writer.ts";
-import { BufferPool } from "./buffer_pool.ts";
+import { type Answer, AnswerWriter, type UnsentAnswers } from "./answer_writer.ts";
 import { isDisconnect } from "./disconnects.ts";
 import { FrameCutter, type KeptChunks } from "./frames.ts";
 import type { Claim, MemoryBudget } from "./memory_budget.ts";
+import type { SystemSockets } from "./sendfile.ts";
 
 export type { Answer, UnsentAnswers } from "./answer_writer.ts";
 
@@ -145,7 +145,7 @@ export class Connection implements Peer {
     private readonly monotonic: () => number,
     allUnsent: UnsentAnswers = { bytes: 0 },
     kept?: KeptChunks,
-    files: FileSending = { sockets: null, pieces: new BufferPool() },
+    sockets: SystemSockets | null = null,
   ) {
     const { hostname, port } = conn.remoteAddr;
     this.clientHost = `/${hostname}`;
@@ -155,7 +155,7 @@ export class Connection implements Peer {
     this.writer = new AnswerWriter(conn, {
       maxUnsentBytes: limits.maxUnsentBytes,
       allUnsent,
-      ...files,
+      sockets,
       onMoved: () => this.lastActiveMs = monotonic(),
       onFailed: (problem) => {
         if (problem !== null) this.failure = problem;

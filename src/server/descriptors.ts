@@ -26,18 +26,30 @@ export function shareDescriptors(limit: number | null): DescriptorShares {
   return { connections: Math.max(8, limit - SPARE - files - senders), files, senders };
 }
 
+type ReadTextFile = (path: string) => string;
+
 /** The soft limit on open files of this process, where the system tells it. */
-export function descriptorLimit(
-  readTextFile: (path: string) => string = Deno.readTextFileSync,
-): number | null {
-  let limits: string;
+export function descriptorLimit(readTextFile: ReadTextFile = Deno.readTextFileSync): number | null {
+  return numberIn("/proc/self/limits", /^Max open files\s+(\d+)/m, readTextFile);
+}
+
+/**
+ * All descriptors that this process has are below it, where the system tells it: about as many as were open at once, which
+ * the limit may be a thousand times of.
+ */
+export function descriptorSlots(readTextFile: ReadTextFile = Deno.readTextFileSync): number | null {
+  return numberIn("/proc/self/status", /^FDSize:\s+(\d+)/m, readTextFile);
+}
+
+function numberIn(path: string, pattern: RegExp, readTextFile: ReadTextFile): number | null {
+  let text: string;
   try {
-    limits = readTextFile("/proc/self/limits");
+    text = readTextFile(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return null; // Not Linux.
     if (error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable) return null;
     throw error;
   }
-  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-  return soft === undefined ? null : Number(soft);
+  const found = pattern.exec(text)?.[1];
+  return found === undefined ? null : Number(found);
 }

@@ -5,11 +5,11 @@
  */
 
 import { openGlibc } from "../base/glibc.ts";
+import { descriptorSlots } from "./descriptors.ts";
+import { isDisconnect } from "./disconnects.ts";
 
 const SYMBOLS = {
-  getpeername: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
-  getsockname: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
-  inet_pton: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
+  getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
   fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
   send: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
@@ -19,12 +19,9 @@ const SYMBOLS = {
 type Glibc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 // Of Linux, on all of its architectures.
-const AF_INET = 2, AF_INET6 = 10;
+const IPPROTO_TCP = 6, TCP_NODELAY = 1;
 const F_DUPFD_CLOEXEC = 1030;
 const MSG_DONTWAIT = 0x40, MSG_NOSIGNAL = 0x4000, MSG_MORE = 0x8000;
-/** A `sockaddr_in6`, the larger of the two: family, port, flow, address. */
-const ADDRESS_BYTES = 28;
-const ADDRESS_AT = { [AF_INET]: 4, [AF_INET6]: 8 }, ADDRESS_LENGTH = { [AF_INET]: 4, [AF_INET6]: 16 };
 
 /** A socket as the system knows it. Each call sends what the socket has room for at once, and gives how much that was. */
 export class SystemSocket {
@@ -59,23 +56,28 @@ export class SystemSocket {
 
 /** Finds the sockets of connections. */
 export class SystemSockets {
-  /** Null when there is none. */
+  /** Null when there is none; undefined before it was looked for. */
   private glibc: Glibc | null | undefined;
   private open = 0;
 
-  /** `maxOpen`: each takes one of the files that the process may have open, which are numbered below `maxDescriptor`. */
-  constructor(private readonly maxOpen: number, private readonly maxDescriptor: number) {}
+  /**
+   * `maxOpen`: each takes one of the files that the process may have open. `slots`: how many numbers there are to look at;
+   * null where the system does not tell.
+   */
+  constructor(
+    private readonly maxOpen: number,
+    private readonly slots: () => number | null = descriptorSlots,
+  ) {}
 
   /**
    * The socket of a connection; null when it cannot be had. It is a number of its own for it: the connection's could be
    * another socket's as soon as the runtime closes it, and that client would get what is not meant for it.
    */
   find(connection: Deno.TcpConn): SystemSocket | null {
-    if (this.open >= this.maxOpen) return null;
-    this.glibc ??= openGlibc(SYMBOLS)?.symbols ?? null;
+    if (this.glibc === undefined) this.glibc = openGlibc(SYMBOLS)?.symbols ?? null;
     const { glibc } = this;
-    if (glibc === null) return null;
-    const number = findDescriptor(glibc, connection, this.maxDescriptor);
+    if (glibc === null || this.open >= this.maxOpen) return null;
+    const number = findDescriptor(glibc, connection, this.slots() ?? 0);
     const own = number === null ? -1 : glibc.fcntl(number, F_DUPFD_CLOEXEC, 0);
     if (own < 0) return null;
     this.open++;
@@ -83,38 +85,30 @@ export class SystemSockets {
   }
 }
 
-/** The number of the socket that has both addresses of the connection, as only one can. */
-function findDescriptor(glibc: Glibc, connection: Deno.TcpConn, max: number): number | null {
-  const local = addressOf(glibc, connection.localAddr), remote = addressOf(glibc, connection.remoteAddr);
-  if (local === null || remote === null) return null;
-  const found = new Uint8Array(ADDRESS_BYTES);
-  const length = new Uint32Array(1), lengthBytes = new Uint8Array(length.buffer);
-  const has = (call: "getpeername" | "getsockname", descriptor: number, address: Uint8Array) => {
-    length[0] = found.length;
-    return glibc[call](descriptor, found, lengthBytes) === 0 && isSame(found, address);
-  };
-  for (let descriptor = 0; descriptor < max; descriptor++) {
-    if (has("getpeername", descriptor, remote) && has("getsockname", descriptor, local)) return descriptor;
+/**
+ * The number of the connection's socket: the one that changes when the connection's "no delay" is changed, which nothing
+ * else can be. Addresses would not do: a client that resets its connection and comes back from the same port has two for a
+ * moment, and the second may be another client's behind the same proxy. Leaves "no delay" set.
+ */
+function findDescriptor(glibc: Glibc, connection: Deno.TcpConn, slots: number): number | null {
+  const option = new Int32Array(1), optionBytes = new Uint8Array(option.buffer);
+  const length = new Uint32Array([option.byteLength]), lengthBytes = new Uint8Array(length.buffer);
+  const is = (descriptor: number, noDelay: boolean) =>
+    glibc.getsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, optionBytes, lengthBytes) === 0 &&
+    (option[0] !== 0) === noDelay;
+  try {
+    connection.setNoDelay(false);
+    for (let descriptor = 0; descriptor < slots; descriptor++) {
+      if (!is(descriptor, false)) continue;
+      connection.setNoDelay(true);
+      if (is(descriptor, true)) return descriptor;
+      // A listener, or what is connected to somewhere else.
+      connection.setNoDelay(false);
+    }
+    connection.setNoDelay(true);
+  } catch (error) {
+    // Closed meanwhile.
+    if (!isDisconnect(error)) throw error;
   }
   return null;
-}
-
-/** As the system writes it, with everything else 0. */
-function addressOf(glibc: Glibc, { hostname, port }: Deno.NetAddr): Uint8Array | null {
-  const family = hostname.includes(":") ? AF_INET6 : AF_INET;
-  const address = new Uint8Array(ADDRESS_BYTES);
-  new Uint16Array(address.buffer)[0] = family;
-  address[2] = port >> 8;
-  address[3] = port;
-  const text = new TextEncoder().encode(`${hostname}\0`);
-  return glibc.inet_pton(family, text, address.subarray(ADDRESS_AT[family])) === 1 ? address : null;
-}
-
-/** Whether family, port and address are the same. What an IPv6 address has besides does not tell sockets apart. */
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  const family = a[0] === AF_INET6 ? AF_INET6 : AF_INET;
-  const from = ADDRESS_AT[family], to = from + ADDRESS_LENGTH[family];
-  for (let i = 0; i < 4; i++) if (a[i] !== b[i]) return false;
-  for (let i = from; i < to; i++) if (a[i] !== b[i]) return false;
-  return true;
 }

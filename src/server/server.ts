@@ -2,8 +2,6 @@
 import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { FileSending } from "./answer_writer.ts";
-import { BufferPool } from "./buffer_pool.ts";
 import { Connection, type ConnectionLimits, type Dispatcher, type UnsentAnswers } from "./connection.ts";
 import { DelayedCloses } from "./delayed_close.ts";
 import { KeptChunks } from "./frames.ts";
@@ -53,9 +51,6 @@ const HANG_UP_MS = 300;
 /** See {@link ServerOptions.maxMemoryWaitMs}. */
 const MAX_MEMORY_WAIT_MS = 30_000;
 
-/** Buffers that are kept to read files into, where the system does not send them by itself. */
-const MAX_PIECES_BYTES = 4 * 1024 * 1024;
-
 export class Server {
   private readonly listeners: { bind: Bind; listener: Deno.TcpListener }[] = [];
   private readonly connections = new Set<Connection>();
@@ -63,7 +58,6 @@ export class Server {
   private readonly connectionsOf = new Map<string, number>();
   private readonly unsent: UnsentAnswers;
   private readonly kept: KeptChunks;
-  private readonly files: FileSending;
   private readonly serving = new Set<Promise<void>>();
   /** Connections that are one too many for a quota. */
   private readonly throttled = new DelayedCloses();
@@ -74,7 +68,6 @@ export class Server {
 
   constructor(private readonly options: ServerOptions) {
     this.kept = new KeptChunks(options.maxKeptBytes);
-    this.files = { sockets: options.sockets ?? null, pieces: new BufferPool(MAX_PIECES_BYTES) };
     this.unsent = { bytes: 0, maxBytes: options.maxUnsentBytes };
   }
 
@@ -173,7 +166,7 @@ export class Server {
       () => options.clock.monotonic(),
       this.unsent,
       this.kept,
-      this.files,
+      options.sockets ?? null,
     );
     this.connections.add(connection);
     this.connectionsOf.set(address, (this.connectionsOf.get(address) ?? 0) + 1);

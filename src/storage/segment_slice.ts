@@ -37,7 +37,7 @@ export class SegmentSlice implements FileSlice {
     try {
       return work(this.segment.log.get());
     } catch (error) {
-//MUT
+      this.segment.unlearn();
       throw error;
     }
   }

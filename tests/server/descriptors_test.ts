@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
-import { descriptorLimit, shareDescriptors } from "../../src/server/descriptors.ts";
+import { descriptorLimit, descriptorSlots, shareDescriptors } from "../../src/server/descriptors.ts";
 
 Deno.test("shareDescriptors() leaves to the log what it can use, and never more than half", () => {
   const shares = [20_000, 4096, 1024, 200, 50, null].map((limit) => shareDescriptors(limit));
@@ -33,4 +33,14 @@ Deno.test("descriptorLimit() reads the soft limit, and knows when it cannot be k
   assertEquals(descriptorLimit(failing(new Deno.errors.NotFound())), null);
   assertEquals(descriptorLimit(failing(new Deno.errors.PermissionDenied())), null);
   assertThrows(() => descriptorLimit(failing(new Deno.errors.Busy("busy"))), Deno.errors.Busy);
+});
+
+Deno.test("descriptorSlots() reads how many numbers there are", () => {
+  assertEquals(descriptorSlots(() => "Groups:\t0 \nFDSize:\t256\nNStgid:\t9\n"), 256);
+  assertEquals(
+    descriptorSlots(() => {
+      throw new Deno.errors.NotFound();
+    }),
+    null,
+  );
 });

@@ -4,7 +4,6 @@ import { assertEquals } from "@std/assert/equals";
 import * as fs from "node:fs";
 import type { FileSlice } from "../../src/base/file_slice.ts";
 import { AnswerWriter } from "../../src/server/answer_writer.ts";
-import { BufferPool } from "../../src/server/buffer_pool.ts";
 import { SystemSockets } from "../../src/server/sendfile.ts";
 
 const ignore = Deno.build.os !== "linux";
@@ -66,7 +65,6 @@ function writerOn(server: Deno.TcpConn, sockets: SystemSockets | null) {
     maxUnsentBytes: 1000,
     allUnsent,
     sockets,
-    pieces: new BufferPool(),
     onMoved: () => {},
     onFailed: (problem) => failures.push(problem),
   });
@@ -92,7 +90,7 @@ for (const hostname of ["127.0.0.1", "::1"]) {
       using pair = await connected(hostname);
       using _after = await connected(hostname);
       using file = fileOf(5000);
-      const socket = new SystemSockets(10, 65536).find(pair.server)!;
+      const socket = new SystemSockets(10).find(pair.server)!;
       assertEquals(socket.sendMore(new Uint8Array([1, 2, 3])), 3);
       assertEquals(socket.sendFile(file.descriptor, 100, 4000), 4000);
       socket.close();
@@ -108,7 +106,7 @@ Deno.test({
   ignore,
   async fn() {
     using pair = await connected();
-    const socket = new SystemSockets(10, 65536).find(pair.server)!;
+    const socket = new SystemSockets(10).find(pair.server)!;
     pair.server.close();
     // The number of the closed one goes to the next socket.
     using other = await connected();
@@ -125,13 +123,33 @@ Deno.test({
   ignore,
   async fn() {
     using pair = await connected();
-    const sockets = new SystemSockets(1, 65536);
+    const sockets = new SystemSockets(1);
     const first = sockets.find(pair.server)!;
     assertEquals(sockets.find(pair.server), null);
     first.close();
     const second = sockets.find(pair.server)!;
     second.close();
-    assertEquals(new SystemSockets(1, 0).find(pair.server), null, "not below the highest number");
+    assertEquals(new SystemSockets(1, () => null).find(pair.server), null, "not known how many there are");
+  },
+});
+
+Deno.test({
+  name: "SystemSockets.find() finds nothing once a connection is closed, and leaves the others as they are",
+  ignore,
+  async fn() {
+    using pair = await connected();
+    using other = await connected();
+    other.server.setNoDelay(false);
+    pair.server.close();
+    const sockets = new SystemSockets(1);
+    assertEquals(sockets.find(pair.server), null);
+    const found = sockets.find(other.server)!;
+    assertEquals(found.sendMore(new Uint8Array([1])), 1);
+    found.close();
+    assertEquals(await readAll(other.client, 1), new Uint8Array([1]));
+    const { writer } = writerOn(other.server, sockets);
+    writer.close();
+    assertEquals(writer.sendsFiles, false, "a closed one needs no socket, and would not give it back");
   },
 });
 
@@ -145,7 +163,7 @@ for (const how of ["sent by the system", "read and written"]) {
       using file = fileOf(size);
       const { writer, failures, allUnsent } = writerOn(
         pair.server,
-        how === "read and written" ? null : new SystemSockets(10, 65536),
+        how === "read and written" ? null : new SystemSockets(10),
       );
       assertEquals(writer.sendsFiles, how !== "read and written");
       const head = new Uint8Array([1, 2, 3]), tail = new Uint8Array([4, 5]);
@@ -181,7 +199,7 @@ Deno.test({
   async fn() {
     using pair = await connected();
     using file = fileOf(1_000_000);
-    const { writer, failures } = writerOn(pair.server, new SystemSockets(10, 65536));
+    const { writer, failures } = writerOn(pair.server, new SystemSockets(10));
     assert(writer.sendsFiles);
     fs.ftruncateSync(file.descriptor, 500_000);
     const answer = [file.slice(0, 1_000_000)];
@@ -203,7 +221,7 @@ Deno.test({
   async fn() {
     using pair = await connected();
     using file = fileOf(32 * 1024 * 1024);
-    const { writer, failures, allUnsent } = writerOn(pair.server, new SystemSockets(10, 65536));
+    const { writer, failures, allUnsent } = writerOn(pair.server, new SystemSockets(10));
     assert(writer.sendsFiles);
     const answer = [file.slice(0, 32 * 1024 * 1024)];
     writer.count(answer);
@@ -224,7 +242,7 @@ Deno.test({
   async fn() {
     using pair = await connected();
     using file = fileOf(32 * 1024 * 1024);
-    const { writer, failures, allUnsent } = writerOn(pair.server, new SystemSockets(10, 65536));
+    const { writer, failures, allUnsent } = writerOn(pair.server, new SystemSockets(10));
     assert(writer.sendsFiles);
     const answer = [file.slice(0, 32 * 1024 * 1024)];
     writer.count(answer);

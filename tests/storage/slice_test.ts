@@ -2,7 +2,10 @@ import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import type { FileSlice } from "../../src/base/file_slice.ts";
+import { ErrorCode } from "../../src/codec/errors.ts";
 import { IoError } from "../../src/storage/files.ts";
+import { FaultyFiles, type OperationKind } from "../../src/storage/files_faulty.ts";
+import { MemoryFiles } from "../../src/storage/files_memory.ts";
 import type { Log } from "../../src/storage/log.ts";
 import {
   append,
@@ -131,6 +134,45 @@ Deno.test("A slice of records that are cut off, or removed, cannot be read any m
   log.applyRetention(START + 3_600_000, 22);
   assertThrows(() => bytesOf(removed), IoError, "removed");
   assertThrows(() => removed.through(0, () => 1), IoError, "removed");
+  await manager.close();
+});
+
+Deno.test("What a slice could not give is not given by the next: a read tells what is wrong", async () => {
+  let badPosition = -1;
+  const faulty = new FaultyFiles(
+    new MemoryFiles(() => START),
+    ({ kind, position }) => kind === "read" && position === badPosition ? { code: "EIO" } : null,
+  );
+  const { log, manager } = await openLog({ indexIntervalBytes: 1 }, faulty);
+  fill(log, 30);
+  readUpTo(log, 0, 3);
+  const { bytes } = log.slice(3, LIMITS)!;
+  badPosition = 3 * SIZE;
+  assertThrows(() => bytesOf(bytes), IoError, "the device failed");
+  assert(log.slice(3, LIMITS) === null);
+  assertEquals(log.read(3, { ...LIMITS, minOneMessage: true }).errorCode, ErrorCode.KAFKA_STORAGE_ERROR);
+  badPosition = -1;
+  readUpTo(log, 3, 27);
+  readUpTo(log, 0, 3);
+  assert(log.slice(3, LIMITS) !== null, "as before, once the disk works");
+  await manager.close();
+});
+
+Deno.test("A slice of a log that had to be read again cannot be read any more: its file may have become another", async () => {
+  let failing: OperationKind | null = null;
+  const faulty = new FaultyFiles(
+    new MemoryFiles(() => START),
+    ({ kind }) => failing === kind ? { code: "EIO" } : null,
+  );
+  const { log, manager } = await openLog({ indexIntervalBytes: 1, segmentBytes: 10 * SIZE }, faulty);
+  fill(log, 15);
+  readUpTo(log, 10, 1);
+  const { bytes } = log.slice(11, LIMITS)!;
+  failing = "sync";
+  assertEquals(log.truncateTo(12), ErrorCode.KAFKA_STORAGE_ERROR);
+  failing = null;
+  fill(log, 5);
+  assertThrows(() => bytesOf(bytes), IoError, "removed");
   await manager.close();
 });
 

@@ -378,7 +378,10 @@ function groupsConfig(config: BrokerConfig): GroupsConfig {
     groupMinSessionTimeoutMs: config.get("group.min.session.timeout.ms"),
     groupMaxSessionTimeoutMs: config.get("group.max.session.timeout.ms"),
     groupMaxSize: config.get("group.max.size"),
-    groupMaxBytes: config.get("message.max.bytes"),
+    // The only one that may change while the broker runs.
+    get groupMaxBytes() {
+      return config.get("message.max.bytes");
+    },
     groupMaxPendingMembers: config.get("trackway.group.max.pending.members"),
     groupInitialRebalanceDelayMs: config.get("group.initial.rebalance.delay.ms"),
     offsetMetadataMaxBytes: config.get("offset.metadata.max.bytes"),

@@ -25,7 +25,7 @@ import { systemTimers } from "./coordinators/shard.ts";
 import { registry } from "./handlers/all.ts";
 import type { Services } from "./handlers/context.ts";
 import { collectGarbage, IdleMemory, trimHeap } from "./observe/idle_memory.ts";
-import { type Logger, WarningLimiter } from "./observe/logging.ts";
+import { getLogger, type Logger, WarningLimiter } from "./observe/logging.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { followQuotas } from "./quotas/follow.ts";
 import { quotaSamples } from "./quotas/samples.ts";
@@ -93,7 +93,10 @@ async function start(
   const { config } = loaded;
   const clock = systemClock;
   const nodeId = config.get("node.id");
-  const warn = (text: string) => log.warn("{text}", { text });
+  const warn = warningsTo(log);
+  // The levels of these can be changed while the broker runs.
+  const storageLog = getLogger("storage"), clusterLog = getLogger("cluster");
+  const warnOfStorage = warningsTo(storageLog), warnOfCluster = warningsTo(clusterLog);
   warnOfFallbacks(warn);
 
   const inFlightBytes = bound(config.get("queued.max.request.bytes"));
@@ -114,7 +117,7 @@ async function start(
     maxKeptBytes: Math.min(MAX_KEPT_BYTES, inFlightBytes / 4),
     maxMemoryWaitMs: config.get("trackway.request.memory.wait.ms"),
     clock,
-    ...disconnects(log),
+    ...disconnects(getLogger("server")),
     sockets: new SystemSockets(descriptors.senders),
     metrics: new Metrics(),
   });
@@ -124,7 +127,7 @@ async function start(
 
   const { directories, metadataDirectory } = dataDirectories(loaded);
   const openStore = () => {
-    const store = SqliteStore.open(metadataDirectory, warn);
+    const store = SqliteStore.open(metadataDirectory, warnOfCluster);
     opened.push(() => store.close());
     return store;
   };
@@ -142,12 +145,12 @@ async function start(
     bootId: machineBootId(),
     configOf: () => defaultLogConfig,
     maxOpenFiles: descriptors.files,
-    onWarning: warn,
-    onRecovered: (text) => log.info("{text}", { text }),
+    onWarning: warnOfStorage,
+    onRecovered: (text) => storageLog.info("{text}", { text }),
     retentionCheckIntervalMs: config.get("log.retention.check.interval.ms"),
     checkpointIntervalMs: config.get("log.flush.offset.checkpoint.interval.ms"),
     recoveryBytesMax: config.get("trackway.recovery.max.bytes"),
-    cleaner: config.get("log.cleaner.enable") ? cleaner(config, log) : undefined,
+    cleaner: config.get("log.cleaner.enable") ? cleaner(config, getLogger("storage.cleaner")) : undefined,
   });
   opened.push(() => logs.close());
   const store = openedStore ?? openStore();
@@ -158,24 +161,28 @@ async function start(
     brokers: [self],
     config,
     clusterId: logs.meta.clusterId,
-    report: warn,
+    report: warnOfCluster,
   });
   opened.push(() => cluster.close());
 
   takeDynamicSettings(config, cluster, nodeId, warn);
 
   const replicas = new Replicas();
-  const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warn });
-  const producerIds = new ProducerIds(store, new ProducerIdMark(realFiles, metadataDirectory, warn), warn);
+  const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warnOfStorage });
+  const producerIds = new ProducerIds(
+    store,
+    new ProducerIdMark(realFiles, metadataDirectory, warnOfStorage),
+    warnOfCluster,
+  );
   await host.takeOver(producerIds);
 
-  const groups = groupService(config, cluster, replicas, warn);
+  const groups = groupService(config, cluster, replicas, warningsTo(getLogger("groups")));
   const mover = new LogMover({
     logs,
     replicas,
     clock,
-    report: warn,
-    onMoved: (text) => log.info("{text}", { text }),
+    report: warnOfStorage,
+    onMoved: (text) => storageLog.info("{text}", { text }),
   });
   opened.push(() => mover.close());
   mover.resume((topicId, index) => {
@@ -194,7 +201,7 @@ async function start(
     // The groups went with their log: a shard that kept on would append to a log that is gone, until a restart.
     for (const { partition } of offsetsDeleted?.partitions ?? []) groups.resign(partition);
     if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
-    for (const text of describeChange(change)) log.info("{text}", { text });
+    for (const text of describeChange(change)) clusterLog.info("{text}", { text });
     await Promise.all(hosted);
   });
   for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
@@ -289,6 +296,11 @@ function cleaner(config: BrokerConfig, log: Logger): CleanerOptions {
     makeThread: () => new WorkerThread(),
     onCleaned: (text) => log.debug("{text}", { text }),
   };
+}
+
+/** Tells what went wrong, a line each. */
+function warningsTo(log: Logger): (text: string) => void {
+  return (text) => log.warn("{text}", { text });
 }
 
 /** Says which native library could not be loaded: everything works without, but slower or larger. */

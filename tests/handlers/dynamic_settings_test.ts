@@ -241,12 +241,12 @@ Deno.test("A logger's level holds for its next line, and for those below it", ()
     const told = (name: string) => broker.log.some((line) => line.includes(`Created topic ${name}`));
     await operator.set(LOGGER, "1", "root", "INFO");
     await operator.createTopic("u");
-    await operator.set(LOGGER, "1", "broker", "ERROR");
+    await operator.set(LOGGER, "1", "cluster", "ERROR");
     await operator.createTopic("v");
-    await operator.set(LOGGER, "1", "broker", null);
+    await operator.set(LOGGER, "1", "cluster", null);
     await operator.createTopic("w");
     assertEquals([told("u"), told("v"), told("w")], [true, false, true]);
-    assertEquals(await operator.values(LOGGER, "1", ["root", "broker"]), ["INFO", "INFO"]);
+    assertEquals(await operator.values(LOGGER, "1", ["root", "cluster"]), ["INFO", "INFO"]);
   }));
 
 Deno.test("Settings of every kind are there after kill -9, and levels of loggers are not", async () => {

@@ -288,7 +288,7 @@ Deno.test("a broker cuts off what it cannot answer with a warning that names the
     assertEquals(await conn.read(new Uint8Array(10)), null, what);
     conn.close();
     assertEquals(broker.log.length, 1, what);
-    const expected = ` WARN  broker  Closed the connection of 127.0.0.1:${port} on PLAINTEXT: ${reason}`;
+    const expected = ` WARN  server  Closed the connection of 127.0.0.1:${port} on PLAINTEXT: ${reason}`;
     assert(broker.log[0].includes(expected), broker.log[0]);
     // The other connection was there before and goes on.
     assertEquals((await good.send(metadata, 5, allTopics)).brokers.length, 1);

@@ -15,14 +15,24 @@ const RECORDED = "tests/clients/tools/recorded.json";
 /** What each step printed, by its name. */
 export type Printed = Record<string, string[]>;
 
-/** Runs every step in order. `data` is the directory of the broker that holds the partitions. */
-export async function printAll(bootstrap: string, data: string): Promise<Printed> {
+/**
+ * Runs every step in order. `data` is the directory of the broker that holds the partitions; `settle` is waited for after
+ * each: Kafka's broker may hear of a change a moment after its controller has answered.
+ */
+export async function printAll(
+  bootstrap: string,
+  data: string,
+  settle: () => Promise<void> = () => Promise.resolve(),
+): Promise<Printed> {
   await installHost();
   await using host = new ToolHost();
   const files = await Deno.makeTempDir({ prefix: "trackway-tools-" });
   const printed: Printed = {};
   try {
-    for (const step of STEPS) printed[step.name] = await print(host, step, bootstrap, data, files);
+    for (const step of STEPS) {
+      printed[step.name] = await print(host, step, bootstrap, data, files);
+      await settle();
+    }
   } finally {
     await Deno.remove(files, { recursive: true });
   }

@@ -70,6 +70,9 @@ export interface AlterConfigsPlan {
   readonly clientMetricsConfigs: ReadonlyMap<string, Overrides>;
 }
 
+/** Characters of a name or a value, which are kept in memory; Kafka closes the connection over more. */
+const MAX_TEXT = 32_767;
+
 /** Characters; as many bytes as they may be, they fit into the 32,767 of old versions. */
 const MAX_MESSAGE = 10_000;
 
@@ -113,7 +116,8 @@ export function planAlterConfigs(
     [ResourceType.BROKER, {
       rules: rules.broker,
       storedAs: (name) => storedBroker(image, name),
-      current: (name) => image.brokerConfigs.get(name),
+      // A request may name a broker twice, as "1" and as "01".
+      current: (name) => brokerConfigs.get(name) ?? image.brokerConfigs.get(name),
       missing: never,
       keep: (name, configs) => void brokerConfigs.set(name, configs),
     }],
@@ -133,13 +137,44 @@ export function planAlterConfigs(
     }],
   ]);
   const malformed = malformedResources(resources);
-  const results = resources.map((resource, index): AlterConfigsResult => {
-    const { resourceType, resourceName } = resource;
-    const refusal = malformed[index] ?? decide(kinds.get(resourceType), resource, incremental);
-    const { errorCode, errorMessage } = refusal ?? { errorCode: ErrorCode.NONE, errorMessage: null };
-    return { errorCode, errorMessage: errorMessage && shortened(errorMessage), resourceType, resourceName };
+  let changes = 0;
+  const refusals = resources.map((resource, index): Refusal | null => {
+    if (malformed[index] !== null || changes > MAX_CHANGES) return malformed[index];
+    const outcome = decide(kinds.get(resource.resourceType), resource, incremental);
+    if (typeof outcome !== "number") return outcome;
+    changes += outcome;
+    return null;
   });
-  return { results, topics, brokerConfigs, groupConfigs, clientMetricsConfigs };
+  const results = (refusals: (Refusal | null)[]) =>
+    resources.map((resource, index) => resultOf(resource, refusals[index]));
+  if (changes <= MAX_CHANGES) {
+    return { results: results(refusals), topics, brokerConfigs, groupConfigs, clientMetricsConfigs };
+  }
+  const none = new Map<string, Overrides>();
+  return {
+    results: results(malformed.map((refusal) => refusal ?? tooMuch)),
+    topics: [],
+    brokerConfigs: none,
+    groupConfigs: none,
+    clientMetricsConfigs: none,
+  };
+}
+
+/** Settings that one request may change; more is refused as a whole, as by Kafka's controller. */
+const MAX_CHANGES = 10_000;
+
+const tooMuch: Refusal = {
+  errorCode: ErrorCode.POLICY_VIOLATION,
+  errorMessage: "Unable to perform excessively large batch operation.",
+};
+
+function resultOf(
+  { resourceType, resourceName }: AlterableResource,
+  refusal: Refusal | null,
+): AlterConfigsResult {
+  if (refusal === null) return { errorCode: ErrorCode.NONE, errorMessage: null, resourceType, resourceName };
+  const { errorCode, errorMessage } = refusal;
+  return { errorCode, errorMessage: shortened(errorMessage), resourceType, resourceName };
 }
 
 /** A message with what a client sent in it, for which old versions have no more room than for that alone. */
@@ -157,6 +192,10 @@ export function malformedResources(resources: readonly AlterableResource[]): (Re
     if (new Set(configs.map(({ name }) => name)).size < configs.length) {
       return invalid("Error due to duplicate config keys");
     }
+    const texts = [resource.resourceName, ...configs.flatMap(({ name, value }) => [name, value ?? ""])];
+    if (texts.some((text) => text.length > MAX_TEXT)) {
+      return invalid(`Names and values have ${MAX_TEXT} characters at most`);
+    }
     const nulls = configs.filter(({ value, configOperation }) =>
       value === null && configOperation !== ConfigOperation.DELETE
     );
@@ -172,22 +211,25 @@ export function otherBroker(name: string, nodeId: number): Refusal | null {
   return invalid(`Unexpected broker id, expected ${nodeId}, but received ${Number(name)}`);
 }
 
-/** Keeps what the resource will have, or says why it does not change. */
+/** Keeps what the resource will have and gives the number of settings that change, or says why none does. */
 function decide(
   kind: Kind | undefined,
   { resourceType, resourceName, configs }: AlterableResource,
   incremental: boolean,
-): Refusal | null {
+): number | Refusal {
   if (kind === undefined) return invalid(`Unknown resource type ${resourceType}`);
   const name = kind.storedAs(resourceName);
   if (typeof name !== "string") return name;
-  const before = incremental ? kind.current(name) ?? new Map<string, string>() : new Map<string, string>();
-  const changes = incremental ? configs : configs.map(({ name, value }) => ({ name, value }));
-  const after = applyOperations(before, changes, kind.rules);
+  const before = kind.current(name) ?? new Map<string, string>();
+  const after = incremental
+    ? applyOperations(before, configs, kind.rules)
+    : new Map(configs.map(({ name, value }) => [name, value!]));
   if ("errorCode" in after) return after;
   const refusal = kind.rules.problem(name, after) ?? kind.missing(name);
-  if (refusal === null) kind.keep(name, after);
-  return refusal;
+  if (refusal !== null) return refusal;
+  kind.keep(name, after);
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return [...names].filter((each) => before.get(each) !== after.get(each)).length;
 }
 
 function applyOperations(

@@ -140,6 +140,54 @@ for (const [changed, expected] of incrementally) {
   });
 }
 
+Deno.test("planAlterConfigs() refuses a request as a whole that changes more than 10,000 settings", () => {
+  const groups = (count: number, ...changes: Change[]) =>
+    Array.from({ length: count }, (_, i) => resource(GROUP, `g${i}`, ...changes));
+  const change: Change = ["consumer.session.timeout.ms", SET, "50000"];
+  assertEquals(new Set(codesOf(groups(10_000, change))), new Set(["NONE"]));
+  // What changes nothing does not count.
+  assertEquals(
+    new Set(codesOf(groups(10_001, ["share.session.timeout.ms", DELETE, null]))),
+    new Set(["NONE"]),
+  );
+  const tooMany = [...groups(10_001, change), resource(GROUP, "g", ["zz", SET, null])];
+  const { results, groupConfigs } = planAlterConfigs(imageWith({}), tooMany, true, rules);
+  assertEquals(
+    new Set(results.slice(0, -1).map(({ errorCode }) => errorName(errorCode))),
+    new Set(["POLICY_VIOLATION"]),
+  );
+  assertEquals(errorName(results.at(-1)!.errorCode), "INVALID_REQUEST");
+  assertEquals(groupConfigs.size, 0);
+});
+
+Deno.test("planAlterConfigs() takes what is set for a broker under two of its names together", () => {
+  const { brokerConfigs } = planAlterConfigs(
+    imageWith({}),
+    [
+      resource(BROKER, "1", ["log.retention.bytes", SET, "2"]),
+      resource(BROKER, "01", ["log.cleaner.backoff.ms", SET, "3"]),
+    ],
+    true,
+    rules,
+  );
+  assertEquals(
+    brokerConfigs,
+    new Map([["1", new Map([["log.retention.bytes", "2"], ["log.cleaner.backoff.ms", "3"]])]]),
+  );
+});
+
+Deno.test("planAlterConfigs() refuses names and values beyond 32,767 characters", () => {
+  const long = "x".repeat(32_768);
+  const asked = [
+    resource(GROUP, long),
+    resource(TOPIC, "cf", [long, SET, "1"]),
+    resource(TOPIC, "cf", retention(long)),
+  ];
+  for (const one of asked) {
+    assertEquals(answersOf([one]), ["INVALID_REQUEST: Names and values have 32767 characters at most"]);
+  }
+});
+
 Deno.test("planAlterConfigs() keeps a text short enough for old versions, whatever a client sent", () => {
   const [answer] = answersOf([resource(TOPIC, "cf", ["z".repeat(32_000), SET, "1"])]);
   assertEquals([answer.startsWith("INVALID_CONFIG: Unknown topic"), answer.length < 11_000], [true, true]);

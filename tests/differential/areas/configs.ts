@@ -126,6 +126,20 @@ const mixedScenarios = [
     const types = response!.configResources.map(({ resourceType }) => resourceType);
     broker.note("types in order", [...new Set(types)]);
   }),
+  scenario("More than 10,000 changes of settings at once are refused together", async (broker) => {
+    const groups = Array.from(
+      { length: 10_001 },
+      (_, i): Resource => [GROUP, broker.name(`${i}`), [["consumer.session.timeout.ms", SET, "50000"]]],
+    );
+    const malformed: Resource = [GROUP, "", [["zz", SET, null]]];
+    await broker.ask(
+      incrementalAlterConfigs,
+      1,
+      changing([...groups, malformed]),
+      (r) => [...new Set(withTexts(r).map(({ errorCode, says }) => `${errorCode} ${says}`))],
+    );
+    await list(broker, 1, [GROUP]);
+  }),
   scenario("Resources of types that there are not", async (broker) => {
     for (const type of [0, 1, 3, 64, 99, -1]) {
       const one: Resource = [type, "x", [["a", SET, "1"]]];

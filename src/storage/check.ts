@@ -321,7 +321,8 @@ class DirectoryChecker {
       const looked = lookAtOffsets(this.i.files, `${this.i.directory}/${CLEANER_FILE}`, false);
       names = new Set(looked.value?.keys());
       if (looked.problem === null) return;
-      const outcome = "compacts logs from their beginning again, and takes what is missing in those whose topics are " +
+      const outcome =
+        "compacts logs from their beginning again, and takes what is missing in those whose topics are " +
         "not compacted any more for lost";
       this.tell("damage", CLEANER_FILE, looked.position, looked.problem, outcome);
     });

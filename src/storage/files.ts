@@ -162,10 +162,18 @@ export function replaceFile(files: Files, path: string, content: Uint8Array | st
   if (sync) files.syncDirectoryNow(parentOf(path));
 }
 
-/** As {@link replaceFile} with `sync`, without holding up the event loop. Two of one file must not be under way. */
-export async function replaceFileBeside(files: Files, path: string, content: string): Promise<void> {
+/**
+ * As {@link replaceFile} with `sync`, without holding up the event loop. Two of one file must not be under way, and whoever
+ * replaces it meanwhile makes `isWanted` false: then it stays as it is. Gives whether it was replaced.
+ */
+export async function replaceFileBeside(
+  files: Files,
+  path: string,
+  content: string,
+  isWanted: () => boolean,
+): Promise<boolean> {
   const bytes = new TextEncoder().encode(content);
-  const temporary = `${path}.tmp`;
+  const temporary = `${path}.new.tmp`;
   const handle = files.open(temporary, true);
   try {
     handle.writeAt(bytes, 0);
@@ -174,8 +182,10 @@ export async function replaceFileBeside(files: Files, path: string, content: str
   } finally {
     handle.close();
   }
+  if (!isWanted()) return false;
   files.rename(temporary, path);
   await files.syncDirectory(parentOf(path));
+  return true;
 }
 
 /** False, and a warning that tells what `action` could not be done, when the disk fails. */

@@ -85,7 +85,7 @@ export class LogManager {
   private readonly upkeep: LogUpkeep;
   /** How far logs were compacted, by whom- and whenever. */
   private readonly compactedTo: CleanerCheckpoint;
-  private readonly cleaner: LogCleaner | null;
+  private readonly cleaner: LogCleaner | undefined;
   /** Copies of other directories' logs that are to come here. */
   readonly futures: FutureLogs;
   /** Names that directories had which were moved away: the device may not know it yet. */
@@ -110,7 +110,8 @@ export class LogManager {
       o.directory,
       readOffsetFile(o, CLEANER_FILE, "what was compacted out of a topic may then be taken for lost"),
     );
-    this.cleaner = o.cleaner === undefined ? null : new LogCleaner(o, this.logs, this.compactedTo, o.cleaner);
+    const place = { ...o, recoverableUpTo: (log: Log, offset: number) => this.recoverableUpTo(log, offset) };
+    this.cleaner = o.cleaner && new LogCleaner(place, this.logs, this.compactedTo, o.cleaner);
     this.futures = new FutureLogs({
       files: o.files,
       directory: o.directory,
@@ -179,6 +180,7 @@ export class LogManager {
       recoveryPoint: undefined,
       logStartOffset: undefined,
       origin: "new",
+      compactedBelowRecoveryPoint: true,
     });
     this.logs.set(name, log);
     return log;
@@ -360,6 +362,14 @@ export class LogManager {
     this.cleaner?.tick(this.upkeep.settledMs);
   }
 
+  private async recoverableUpTo(log: Log, offset: number): Promise<boolean> {
+    const isOnDevice = () => (this.checkpoints.onDevice(recoveryPoints).get(log.name) ?? 0) >= offset;
+    if (isOnDevice()) return true;
+    if (log.recoveryPoint < offset) await log.shortenRecovery();
+    await this.checkpoints.writeBeside(recoveryPoints);
+    return isOnDevice();
+  }
+
   /** Resolves when no log is being compacted. */
   async compactionSettled(): Promise<void> {
     await this.cleaner?.settled();
@@ -412,7 +422,10 @@ export class LogManager {
     const marks = this.checkpoints.of(highWatermarks);
     const slices = new Slices(clock);
     const deleted = new Set<string>();
-    for (const { name, isDirectory } of files.list(directory)) {
+    const entries = files.list(directory);
+    // Every Kafka of today keeps its metadata there; its compactor does not look at recovery points.
+    const isKafkas = entries.some(({ name }) => parsePartitionDirectory(name)?.topic === METADATA_TOPIC);
+    for (const { name, isDirectory } of entries) {
       if (!isDirectory) continue;
       const path = `${directory}/${name}`;
       if (name.endsWith(DELETED_DIRECTORY_SUFFIX)) {
@@ -433,6 +446,7 @@ export class LogManager {
         endIsKnown: endsAreKnown,
         machineStopped,
         wasCompacted: this.compactedTo.of(name) !== undefined || isStateTopic(topic),
+        compactedBelowRecoveryPoint: !isKafkas && !areDamaged && points.has(name),
       });
       log.highWatermark = clamp(marks.get(name) ?? 0, log.logStartOffset, log.nextOffset);
       // What comes in the place of what was lost is not clean.
@@ -491,6 +505,7 @@ export class LogManager {
       | "endIsKnown"
       | "machineStopped"
       | "wasCompacted"
+      | "compactedBelowRecoveryPoint"
     >,
   ): Log {
     const { files, directory, clock, onWarning } = this.o;

@@ -24,6 +24,8 @@ export interface OpeningInput {
   machineStopped: boolean;
   /** No offset may be missing: no compactor has been here. */
   dense: boolean;
+  /** None of those behind the recovery point may be. */
+  denseAtEnd: boolean;
   /** Where the log ended when it was closed in order; null when it was not, or that is not known. */
   closedAt: number | null;
   onWarning(text: string): void;
@@ -148,8 +150,9 @@ function removeEmpty(
 function recoverWithoutStrays(i: OpeningInput, epochs: LeaderEpochs): Recovery {
   const { onWarning, segments } = i;
   for (;;) {
-    const { machineStopped, recoveryPoint, dense, closedAt } = i;
-    const recovery = recover({ ...recoveryParts(i), recoveryPoint, epochs, machineStopped, dense, closedAt });
+    const { machineStopped, recoveryPoint, dense, denseAtEnd, closedAt } = i;
+    const parts = { ...recoveryParts(i), recoveryPoint, epochs, machineStopped, dense, denseAtEnd, closedAt };
+    const recovery = recover(parts);
     if (recovery.stray === null) return recovery;
     const { path } = recovery.stray.log;
     const kept = segments.setAside(recovery.stray);

@@ -64,6 +64,7 @@ export function openingInput(log: LogState): OpeningInput {
     now: log.clock.monotonic(),
     machineStopped: log.machineStopped,
     dense: log.isDense,
+    denseAtEnd: log.compactedBelowRecoveryPoint,
     closedAt: log.unopened?.closedAt ?? null,
     onWarning: log.onWarning,
   };

@@ -42,6 +42,8 @@ export interface LogOptions {
   machineStopped?: boolean;
   /** Whether a compactor has been at it, whatever its settings say now: then offsets may be missing. */
   wasCompacted?: boolean;
+  /** Whether it was one that has let be what lies behind the recovery point, which Kafka's may not. */
+  compactedBelowRecoveryPoint?: boolean;
   /** Gets one line for people about each thing that went wrong. */
   onWarning(text: string): void;
   /**
@@ -106,6 +108,8 @@ export class LogState {
   checkpointsBehind = false;
   /** A compactor has been at it: offsets may be missing, whatever the settings say now. */
   wasCompacted: boolean;
+  /** No offset is missing behind the recovery point. */
+  readonly compactedBelowRecoveryPoint: boolean;
   /** Is being cleaned: retention leaves it alone, since compaction replaces segments that it has to find again. */
   isBeingCleaned = false;
   /** Null once everything is open. */
@@ -149,6 +153,7 @@ export class LogState {
     this.machineStopped = o.machineStopped ?? false;
     this.onTakenBack = o.onTakenBack ?? (() => {});
     this.wasCompacted = o.wasCompacted ?? false;
+    this.compactedBelowRecoveryPoint = o.compactedBelowRecoveryPoint ?? false;
     const how = o.origin === "closed" ? "closed" : "crashed";
     const closedAt = how === "closed" && o.endIsKnown === true ? o.recoveryPoint ?? null : null;
     this.unopened = { listed: false, how, closedAt };

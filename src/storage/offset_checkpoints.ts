@@ -7,6 +7,7 @@
 import { extendCrc32c } from "../codec/crc32c.ts";
 import {
   CorruptCheckpoint,
+  formatOffsets,
   HIGH_WATERMARK_FILE,
   LOG_START_OFFSET_FILE,
   type PartitionOffset,
@@ -15,7 +16,7 @@ import {
   writeOffsets,
 } from "./checkpoints.ts";
 import { DataDirectoryError } from "./data_directory.ts";
-import { type Files, IoError, readFile } from "./files.ts";
+import { type Files, IoError, readFile, replaceFileBeside } from "./files.ts";
 import type { Log } from "./log.ts";
 
 /** A file: what of a log is in it (null: nothing), and what is lost with one that the operator moves away. */
@@ -65,6 +66,8 @@ export function sumOfCheckpoints(files: Files, directory: string): number {
 export class OffsetCheckpoints {
   /** What the files hold, by partition directory. */
   private readonly known: Map<Checkpoint, ReadonlyMap<string, number>>;
+  /** What the device has of them at least, or nothing that could be read. */
+  private readonly synced = new Map<Checkpoint, ReadonlyMap<string, number>>();
 
   /** Reads them. Throws {@link DataDirectoryError} when one cannot be read at all: that may pass, or be somebody's mistake. */
   constructor(private readonly place: CheckpointPlace, private readonly logs: ReadonlyMap<string, Log>) {
@@ -84,9 +87,45 @@ export class OffsetCheckpoints {
     return this.known.get(checkpoint)!;
   }
 
+  /**
+   * Writes one of them to the device without holding up the event loop. What is written of it meanwhile counts instead.
+   * Rejects with `IoError`.
+   */
+  async writeBeside(checkpoint: Checkpoint): Promise<void> {
+    const { known } = this;
+    const before = known.get(checkpoint);
+    const { offsets, byName } = this.offsets(checkpoint);
+    const path = `${this.place.directory}/${checkpoint.file}`;
+    const isWanted = () => {
+      if (known.get(checkpoint) !== before) return false;
+      known.set(checkpoint, byName);
+      return true;
+    };
+    try {
+      const done = await replaceFileBeside(this.place.files, path, formatOffsets(offsets), isWanted);
+      if (done) this.synced.set(checkpoint, byName);
+    } catch (error) {
+      // Nobody knows which of the two it is.
+      if (before !== undefined && known.get(checkpoint) === byName) known.set(checkpoint, before);
+      throw error;
+    }
+  }
+
   /** Writes what has moved since the last time; with `sync` always, and it is on the device then. Throws `IoError`. */
   write(checkpoint: Checkpoint, sync: boolean): void {
     if (!sync && !this.hasMoved(checkpoint)) return;
+    const { offsets, byName } = this.offsets(checkpoint);
+    writeOffsets(this.place.files, `${this.place.directory}/${checkpoint.file}`, offsets, sync);
+    this.known.set(checkpoint, byName);
+    if (sync) this.synced.set(checkpoint, byName);
+  }
+
+  /** The offsets that a stop of the machine leaves at least, by partition directory. */
+  onDevice(checkpoint: Checkpoint): ReadonlyMap<string, number> {
+    return this.synced.get(checkpoint) ?? new Map();
+  }
+
+  private offsets(checkpoint: Checkpoint): { offsets: PartitionOffset[]; byName: Map<string, number> } {
     const offsets: PartitionOffset[] = [];
     const byName = new Map<string, number>();
     for (const [name, log] of this.logs) {
@@ -95,8 +134,7 @@ export class OffsetCheckpoints {
       offsets.push({ topic: log.topic, partition: log.partition, offset });
       byName.set(name, offset);
     }
-    writeOffsets(this.place.files, `${this.place.directory}/${checkpoint.file}`, offsets, sync);
-    this.known.set(checkpoint, byName);
+    return { offsets, byName };
   }
 
   /** {@link write} of all of them, to the device. */

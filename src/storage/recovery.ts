@@ -43,6 +43,8 @@ export interface RecoveryInput {
   machineStopped: boolean;
   /** No offset may be missing inside of a segment: no compactor has been here. */
   dense: boolean;
+  /** The same of what lies behind the recovery point: no compactor has come so far. */
+  denseAtEnd: boolean;
   /** Where the log ended when it was closed in order: then nothing before it was cut short by the stop. */
   closedAt: number | null;
   onWarning(text: string): void;
@@ -110,7 +112,8 @@ export function recover(i: RecoveryInput): Recovery {
       if (found === null) return outcome({ stray: segment });
       return outcome({ damage: { path: segment.log.path, position: 0, reason: found } });
     }
-    const isTorn = cuts.length > 0 || (i.dense && segment.baseOffset > nextOffset);
+    const isDense = i.dense || (i.denseAtEnd && nextOffset >= i.recoveryPoint);
+    const isTorn = cuts.length > 0 || (isDense && segment.baseOffset > nextOffset);
     if (i.machineStopped && index > first && isTorn) {
       for (const later of i.segments.slice(index).filter(({ size }) => size > 0)) {
         cuts.push({

@@ -14,7 +14,9 @@ export class CleanerCheckpoint {
   private readonly offsets: Map<string, number>;
   /** The file says something else. */
   private isDirty = false;
-  private saving: Promise<void> | null = null;
+  private saving: Promise<boolean> | null = null;
+  /** How often it was written blocking. */
+  private written = 0;
 
   constructor(private readonly files: Files, directory: string, offsets: ReadonlyMap<string, number>) {
     this.path = `${directory}/${CLEANER_FILE}`;
@@ -42,7 +44,9 @@ export class CleanerCheckpoint {
     while (this.saving !== null) await this.saving.catch(() => {});
     if (!this.isDirty) return;
     this.isDirty = false;
-    this.saving = replaceFileBeside(this.files, this.path, formatOffsets(this.entries()));
+    const { written } = this;
+    const content = formatOffsets(this.entries());
+    this.saving = replaceFileBeside(this.files, this.path, content, () => written === this.written);
     try {
       await this.saving;
     } catch (error) {
@@ -53,9 +57,10 @@ export class CleanerCheckpoint {
     }
   }
 
-  /** As {@link save}, blocking. Nothing may be on its way. Throws `IoError`. */
+  /** As {@link save}, blocking. Throws `IoError`. */
   saveNow(): void {
-    if (!this.isDirty) return;
+    if (!this.isDirty && this.saving === null) return;
+    this.written++;
     writeOffsets(this.files, this.path, this.entries(), true);
     this.isDirty = false;
   }

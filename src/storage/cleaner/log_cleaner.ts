@@ -35,6 +35,11 @@ interface CleanerPlace {
   readonly files: Files;
   readonly clock: Clock;
   onWarning(text: string): void;
+  /**
+   * Resolves when the log's recovery point on the device is `offset` or more: behind it a log is taken to have no gaps but
+   * those that a stop of the machine has torn. False when it cannot be yet. Rejects with `IoError`.
+   */
+  recoverableUpTo(log: Log, offset: number): Promise<boolean>;
 }
 
 /** What looking through the logs may hold up others for at a time. */
@@ -151,12 +156,15 @@ export class LogCleaner {
       // Before any record goes.
       if (this.checkpoint.of(name) === undefined) this.checkpoint.set(name, found.firstDirtyOffset);
       await this.checkpoint.save();
+      const isRecoverable = await this.place.recoverableUpTo(log, found.upperBound);
       const { ioBytesPerSecond } = this.o.settings();
-      outcome = await thread.run(
-        this.jobOf(log, found),
-        ioBytesPerSecond,
-        (group) => this.replace(log, found, group),
-      );
+      outcome = isRecoverable
+        ? await thread.run(
+          this.jobOf(log, found),
+          ioBytesPerSecond,
+          (group) => this.replace(log, found, group),
+        )
+        : { kind: "interrupted" };
     } catch (error) {
       isUsable = error instanceof IoError;
       outcome = { kind: "failed", reason: error instanceof Error ? error.message : String(error) };

@@ -100,3 +100,25 @@ for (let done = 0; done <= steps.length; done++) {
     assertEquals(left, []);
   });
 }
+
+Deno.test("a stop of the machine takes a compacted log's last records, and none between: gaps below the recovery point stay", async () => {
+  const setup = await openCompacting({ segmentBytes: 300 }, { manager: { bootId: "before" } });
+  const put = (key: string) => {
+    mustAppend(setup.log, buildBatch([{ timestamp: START, key: text(key), value: text("x".repeat(100)) }]));
+    setup.log.highWatermark = setup.log.nextOffset;
+  };
+  for (const key of ["a", "b", "a", "b", "a", "b", "c"]) put(key);
+  await setup.compact();
+  const cleaned = recordsOf(setup.log).map(([offset]) => offset);
+  assertEquals(cleaned, [4, 5, 6]);
+  for (const key of ["d", "e", "f", "g", "h"]) put(key);
+  const bases = setup.log.segmentBaseOffsets;
+  const torn = bases.at(-2)!;
+  const files = setup.files.crashed("killed");
+  empty(files, torn);
+
+  const again = await openCompacting({ segmentBytes: 300 }, { files, manager: { bootId: "after" } });
+  assertEquals([again.log.logStartOffset, again.log.nextOffset], [0, torn]);
+  const left = recordsOf(again.log).map(([offset]) => offset);
+  assertEquals(left, [...cleaned, ...Array.from({ length: torn - 7 }, (_, i) => 7 + i)]);
+});

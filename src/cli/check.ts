@@ -9,7 +9,9 @@ import { METADATA_FILE } from "../cluster/sqlite_file.ts";
 import {
   checkDirectory,
   type DirectoryCheck,
+  type DirectoryCheckInput,
   type KnownTopics,
+  partitionsIn,
   withDirectoryLocked,
 } from "../storage/check.ts";
 import { IoError } from "../storage/files.ts";
@@ -35,13 +37,19 @@ export async function check(args: readonly string[], terminal: Terminal): Promis
     return 0;
   }
   try {
-    return await withDirectoryLocked(realFilesReadOnly, flags.data, () => run(flags, terminal));
+    return await withAllLocked(flags.data, () => run(flags, terminal));
   } catch (error) {
     // Anything else is a bug and keeps its stack trace.
     if (!(error instanceof CannotCheck || error instanceof IoError)) throw error;
     terminal.progress("");
     return cannot(error.message, flags.json, terminal);
   }
+}
+
+function withAllLocked<T>(directories: readonly string[], use: () => T): Promise<T> {
+  const [first, ...others] = directories;
+  const rest = () => others.length === 0 ? use() : withAllLocked(others, use);
+  return withDirectoryLocked(realFilesReadOnly, first, rest);
 }
 
 /** Says why nothing, or not all, was checked: to programs where they look for the summary. Gives the exit code. */
@@ -53,20 +61,21 @@ function cannot(why: string, json: boolean, terminal: Terminal): number {
 
 interface Flags {
   readonly help: boolean;
-  readonly data: string;
+  /** One or more. */
+  readonly data: readonly string[];
   readonly deep: boolean;
   readonly json: boolean;
 }
 
 function readFlags(args: readonly string[]): Flags | { readonly error: string } {
   let unknown: string | undefined;
-  let directory: string | undefined;
+  const directories: string[] = [];
   const parsed = parseArgs([...args], {
     string: ["data"],
     boolean: ["deep", "json", "help"],
     alias: { help: "h" },
     unknown(arg: string, flag?: string) {
-      if (flag === undefined && directory === undefined) directory = arg;
+      if (flag === undefined) directories.push(arg);
       else unknown ??= arg;
       return false;
     },
@@ -75,31 +84,59 @@ function readFlags(args: readonly string[]): Flags | { readonly error: string } 
     return { error: `check does not know ${unknown}: trackway check --help lists its flags` };
   }
   if (parsed.data === "") return { error: "--data needs a value: trackway check --help says which" };
-  if (parsed.data !== undefined && directory !== undefined) {
-    return { error: `check looks at one directory: there is --data ${parsed.data}, and ${directory}` };
+  if (parsed.data !== undefined && directories.length > 0) {
+    return { error: `check takes either --data ${parsed.data}, or ${directories[0]}` };
   }
-  const data = parsed.data ?? directory ?? DEFAULT_DIRECTORY;
+  // As `start` takes them.
+  if (parsed.data !== undefined) {
+    directories.push(...parsed.data.split(",").map((path: string) => path.trim()));
+  }
+  const data = directories.length === 0 ? [DEFAULT_DIRECTORY] : [...new Set(directories)];
   return { help: parsed.help, data, deep: parsed.deep, json: parsed.json };
 }
 
+type Counts = Record<Finding["severity"], number>;
+
 function run(flags: Flags, terminal: Terminal): number {
-  const counts = { damage: 0, note: 0 };
-  const report = (finding: Finding) => {
-    counts[finding.severity]++;
+  const { data } = flags;
+  const countsOf = new Map<string, Counts>(data.map((directory) => [directory, { damage: 0, note: 0 }]));
+  const reportIn = (directory: string) => (finding: Finding) => {
+    countsOf.get(directory)![finding.severity]++;
     terminal.progress("");
     terminal.out(flags.json ? JSON.stringify(finding) : line(finding));
   };
-  const metadata = checkMetadata(flags.data, report);
+  const isThere = (path: string) => realFilesReadOnly.stat(path) !== null;
+  const first = data.find((directory) => isThere(`${directory}/${METADATA_FILE}`)) ?? data[0];
+  const metadata = checkMetadata(first, reportIn(first));
+  const hasMetadata = metadata !== null || countsOf.get(first)!.damage > 0;
+  const known = knownTopics(metadata);
+  const namesIn = new Map(data.map((directory) => [directory, partitionsIn(realFilesReadOnly, directory)]));
+  for (const directory of data) {
+    const others = data.filter((other) => other !== directory);
+    const elsewhere = new Map(others.flatMap((other) => namesIn.get(other)!.map((name) => [name, other])));
+    const report = reportIn(directory);
+    const input = { known, hasMetadata, elsewhere, tellsOfMissing: directory === first, report };
+    checkOne(directory, input, countsOf.get(directory)!, flags, terminal);
+  }
+  return [...countsOf.values()].some(({ damage }) => damage > 0) ? DAMAGED : 0;
+}
+
+/** Checks one directory and sums up. */
+function checkOne(
+  directory: string,
+  input: Pick<DirectoryCheckInput, "known" | "hasMetadata" | "elsewhere" | "tellsOfMissing" | "report">,
+  counts: Counts,
+  { deep, json }: Flags,
+  terminal: Terminal,
+): void {
   const startedMs = terminal.uptimeMs();
   let shownMs = startedMs;
   const checked = checkDirectory({
+    ...input,
     files: realFilesReadOnly,
-    directory: flags.data,
-    known: knownTopics(metadata),
-    hasMetadata: metadata !== null || counts.damage > 0,
+    directory,
     metadataFile: METADATA_FILE,
-    deep: flags.deep,
-    report,
+    deep,
     onProgress(doneBytes, allBytes) {
       const now = terminal.uptimeMs();
       if (now - shownMs < PROGRESS_EVERY_MS) return;
@@ -111,13 +148,10 @@ function run(flags: Flags, terminal: Terminal): number {
   terminal.progress("");
   const tookMs = terminal.uptimeMs() - startedMs;
   terminal.out(
-    flags.json
-      ? JSON.stringify({
-        summary: { directory: flags.data, ...checked, tookMs: Math.round(tookMs), ...counts },
-      })
-      : summary(flags.data, checked, tookMs, counts),
+    json
+      ? JSON.stringify({ summary: { directory, ...checked, tookMs: Math.round(tookMs), ...counts } })
+      : summary(directory, checked, tookMs, counts),
   );
-  return counts.damage > 0 ? DAMAGED : 0;
 }
 
 /** Null when directories cannot be held against the metadata: the broker would go by the directories. */

@@ -15,7 +15,7 @@ const start = `trackway start: start a broker and run it until SIGINT, SIGTERM o
 
   --port N             port to listen on (9092; 0 takes a free one)
   --host ADDRESS       address to listen on (localhost; 0.0.0.0 for every address)
-  --data DIR           where the data is kept (./data)
+  --data DIR           where the data is kept (./data); several directories with commas between
   --config FILE        a Kafka server.properties; what is not known is reported
   --set NAME=VALUE     one setting, as in the file; may be given many times
   --log-level LEVEL    trace, debug, info (default), warning, error or fatal
@@ -30,7 +30,8 @@ A setting may also come from the environment: TRACKWAY_NUM_PARTITIONS is num.par
 
 const check = `trackway check: look through a data directory, without a broker and without changing anything
 
-  --data DIR, or DIR   the directory (./data); no broker may be running on it
+  --data DIR, or DIR   the directory (./data), or all of a broker that has several (DIR,DIR or DIR DIR); no broker may
+                       be running on them
   --deep               decompress and read every record as well
   --json               one JSON object a line: findings, and a summary last, or why it could not be checked
   --help               print this

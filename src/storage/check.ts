@@ -27,10 +27,12 @@ import {
   DELETED_DIRECTORY_SUFFIX,
   LOG_SUFFIX,
   METADATA_TOPIC,
+  MOVED_FROM_FILE,
   offsetOfName,
   parsePartitionDirectory,
   PARTITION_METADATA_FILE,
   partitionDirectory,
+  partitionOfFuture,
   STRAY_DIRECTORY_SUFFIX,
 } from "./names.ts";
 
@@ -62,6 +64,10 @@ export interface DirectoryCheckInput {
   /** Whether there is a metadata file at all, and what it is called. */
   readonly hasMetadata: boolean;
   readonly metadataFile: string;
+  /** The partition directories in the broker's other data directories, with the one that each is in; empty without others. */
+  readonly elsewhere?: ReadonlyMap<string, string>;
+  /** False: partitions that are nowhere are told of with another directory. */
+  readonly tellsOfMissing?: boolean;
   /** Whether to decompress and read every record. */
   readonly deep: boolean;
   readonly report: Report;
@@ -130,7 +136,10 @@ class DirectoryChecker {
     this.partitions = new Set(partitions.map(({ name }) => name));
     this.marker = guarded(i.directory, () => lookAtMarker(i.files, `${i.directory}/${CLEAN_SHUTDOWN_FILE}`));
     this.closed = this.marker.value !== null;
-    if (!this.has(META_PROPERTIES_FILE) && this.partitions.size === 0 && !i.hasMetadata) {
+    if (
+      !this.has(META_PROPERTIES_FILE) && this.partitions.size === 0 &&
+      !(i.hasMetadata && i.tellsOfMissing !== false)
+    ) {
       throw new CannotCheck(
         `Cannot check ${i.directory}: there is neither ${META_PROPERTIES_FILE} nor a partition in it${this.hint()}`,
       );
@@ -337,12 +346,15 @@ class DirectoryChecker {
         if (name.endsWith(".tmp")) this.tell("note", name, null, "it was not finished", "leaves it alone");
       } else if (name.endsWith(DELETED_DIRECTORY_SUFFIX)) {
         this.tell("note", name, null, "its partition was deleted", "removes it");
+      } else if (partitionOfFuture(name) !== null) {
+        this.tell("note", name, null, "it is a copy that was not finished", "makes it again");
       } else if (name.endsWith(STRAY_DIRECTORY_SUFFIX)) {
         this.tell("note", name, null, "it was set aside earlier", "leaves it alone");
       }
     }
-    const { known, hasMetadata, metadataFile } = this.i;
-    if (!hasMetadata && !this.isKafkas) {
+    for (const name of this.partitions) this.checkTwin(name);
+    const { known, hasMetadata, metadataFile, tellsOfMissing } = this.i;
+    if (tellsOfMissing !== false && !hasMetadata && !this.isKafkas) {
       const outcome = "takes the topics over that it finds by their directories, without their settings";
       this.tell("note", metadataFile, null, "it is missing", outcome);
     }
@@ -356,6 +368,21 @@ class DirectoryChecker {
       } else {
         this.tell("damage", name, null, "the metadata does not know it", "sets it aside and keeps it");
       }
+    }
+  }
+
+  /** A partition that is in another directory too: of one that moved, the copy is told of, and of any other both are. */
+  private checkTwin(name: string): void {
+    const { files, directory, elsewhere } = this.i;
+    const other = elsewhere?.get(name);
+    if (other === undefined) return;
+    const isMoved = (path: string) => files.stat(`${path}/${name}/${MOVED_FROM_FILE}`) !== null;
+    if (isMoved(directory)) {
+      const outcome = "goes on with this one, unless the other was written to since";
+      this.tell("note", name, null, `it has taken the place of the one in ${other}`, outcome);
+    } else if (!isMoved(other)) {
+      const outcome = "goes on with the longer one, and keeps the other under another name";
+      this.tell("damage", name, null, `it is in ${other}, too`, outcome);
     }
   }
 
@@ -373,9 +400,8 @@ class DirectoryChecker {
   private checkNames(file: string, offsets: ReadonlyMap<string, number> | null): void {
     if (!this.closed && file !== LOG_START_OFFSET_FILE) return;
     for (const name of offsets?.keys() ?? []) {
-      if (
-        this.partitions.has(name) || name.startsWith(`${METADATA_TOPIC}-`) || this.isBeingDeleted(name)
-      ) continue;
+      const isThere = this.partitions.has(name) || this.i.elsewhere?.has(name) || this.isBeingDeleted(name);
+      if (isThere || name.startsWith(`${METADATA_TOPIC}-`)) continue;
       this.tell(
         this.closed ? "damage" : "note",
         file,
@@ -396,8 +422,9 @@ class DirectoryChecker {
     for (const [topic, { partitions }] of this.i.known?.topics ?? []) {
       for (let partition = 0; partition < partitions; partition++) {
         const name = partitionDirectory(topic, partition);
-        if (this.partitions.has(name)) continue;
+        if (this.partitions.has(name) || this.i.elsewhere?.has(name)) continue;
         const had = reached.get(name) ?? 0;
+        if (had === 0 && this.i.tellsOfMissing === false) continue;
         const wasThere = this.closed || had > 0;
         const text = had > 0 ? `it is missing: it had reached offset ${had}` : "it is missing";
         this.tell(wasThere ? "damage" : "note", name, null, text, "makes it anew, empty");
@@ -422,6 +449,19 @@ class DirectoryChecker {
       });
     }
     return bytes;
+  }
+}
+
+/** The names of the partition directories in a data directory; none where it cannot be read. */
+export function partitionsIn(files: Files, directory: string): string[] {
+  try {
+    return files.list(directory).map(({ name }) => name).filter((name) =>
+      parsePartitionDirectory(name) !== null
+    );
+  } catch (error) {
+    // Its own check tells.
+    if (!(error instanceof IoError)) throw error;
+    return [];
   }
 }
 

@@ -90,7 +90,8 @@ export class BrokerConfig {
   /**
    * Replaces what clients changed: for this broker, and for all brokers of the cluster. The values must have passed
    * `validateBrokerChange`; one that a newer release no longer allows is skipped and comes back as a line of text. Names
-   * that nobody knows are kept: they belong to plug-ins in Kafka, and whoever set them wants to see them again.
+   * that nobody knows are kept: they belong to plug-ins in Kafka, and whoever set them wants to see them again. So are
+   * texts as they were given, which the synonyms show.
    */
   setDynamic(broker: ReadonlyMap<string, string>, cluster: ReadonlyMap<string, string>): string[] {
     const problems: string[] = [];
@@ -99,7 +100,7 @@ export class BrokerConfig {
       for (const [name, text] of values) {
         const parsed = brokerRow(name)?.parse(text) ?? { text };
         if ("error" in parsed) problems.push(invalidValue(name, text, parsed));
-        else result.set(name, parsed.text);
+        else result.set(name, text);
       }
       return result;
     };

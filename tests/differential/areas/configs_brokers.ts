@@ -12,6 +12,7 @@ import {
   DELETE,
   describe,
   describing,
+  GROUP,
   ints,
   judge,
   judgeValues,
@@ -25,7 +26,7 @@ import {
 } from "../setup/configs.ts";
 import { createTopic } from "../setup/topics.ts";
 
-export { oracle } from "../setup/configs.ts";
+export { brokerOracle as oracle } from "../setup/configs.ts";
 
 export const scenarios = [
   scenario("A broker is named by its number, all of them by nothing", async (broker) => {
@@ -230,6 +231,42 @@ export const scenarios = [
       await describe(broker, TOPIC, topic, [ofTopic]);
       await change(broker, BROKER, "", [ofBroker, DELETE, null]);
     }
+  }),
+  scenario("A group follows the broker's default, and needs a name", async (broker) => {
+    const name = broker.name("g"), setting = "group.streams.assignment.interval.ms";
+    await change(broker, BROKER, "", [setting, SET, "777"]);
+    await settled(broker, GROUP, name, "streams.assignment.interval.ms", "777");
+    await describe(broker, GROUP, name, ["streams.assignment.interval.ms"]);
+    await change(broker, BROKER, "", [setting, DELETE, null]);
+    const nameless = describing([[GROUP, ""]]);
+    await broker.ask(
+      describeConfigs,
+      4,
+      nameless,
+      (r) => r.results.map((one) => [one.errorCode, one.errorMessage]),
+    );
+  }),
+  scenario("What a client wrote shows among the synonyms, and the value as it is read", async (broker) => {
+    const topic = await createTopic(broker, "t");
+    const settings = ["log.cleaner.io.buffer.load.factor", "log.cleanup.policy", "log.preallocate"];
+    const texts = [" 00.70 ", " compact , delete ", " TRUE"];
+    await change(broker, BROKER, "1", ...settings.map((name, i): Change => [name, SET, texts[i]]));
+    await settled(broker, BROKER, "1", "log.preallocate", "true");
+    await change(broker, BROKER, "", ["log.preallocate", SET, "FALSE "], [
+      "log.segment.delete.delay.ms",
+      SET,
+      " 02",
+    ]);
+    await settled(broker, BROKER, "1", "log.segment.delete.delay.ms", "2");
+    await describe(broker, BROKER, "1", [...settings, "log.segment.delete.delay.ms"]);
+    await describe(broker, BROKER, "", ["log.preallocate", "log.segment.delete.delay.ms"]);
+    await describe(broker, TOPIC, topic, ["cleanup.policy", "preallocate"]);
+    await change(broker, BROKER, "1", ...settings.map((name): Change => [name, DELETE, null]));
+    await change(broker, BROKER, "", ["log.preallocate", DELETE, null], [
+      "log.segment.delete.delay.ms",
+      DELETE,
+      null,
+    ]);
   }),
   scenario("A retention below nothing is no limit", async (broker) => {
     const topic = await createTopic(broker, "t");

@@ -4,7 +4,6 @@ import { describeConfigs } from "../../../src/codec/messages/describe_configs.ts
 import { scenario } from "../scenario.ts";
 import {
   APPEND,
-  BROKER,
   type Change,
   change,
   CLIENT_METRICS,
@@ -226,20 +225,6 @@ const groupScenarios = [
     await change(broker, GROUP, name, ["consumer.assignor.offload.enable", SET, "false"]);
     await settled(broker, GROUP, name, "consumer.assignor.offload.enable", "false");
     await describe(broker, GROUP, name, ["consumer.assignor.offload.enable"]);
-  }),
-  scenario("A group follows the broker's default, and needs a name", async (broker) => {
-    const name = broker.name("g"), setting = "group.streams.assignment.interval.ms";
-    await change(broker, BROKER, "", [setting, SET, "777"]);
-    await settled(broker, GROUP, name, "streams.assignment.interval.ms", "777");
-    await describe(broker, GROUP, name, ["streams.assignment.interval.ms"]);
-    await change(broker, BROKER, "", [setting, DELETE, null]);
-    const nameless = describing([[GROUP, ""]]);
-    await broker.ask(
-      describeConfigs,
-      4,
-      nameless,
-      (r) => r.results.map((one) => [one.errorCode, one.errorMessage]),
-    );
   }),
 ];
 

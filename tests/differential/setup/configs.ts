@@ -1,6 +1,6 @@
 /**
  * Requests about settings, and what of their answers is compared: the texts too, since tools print them. Scenarios run side
- * by side: of the broker's settings, each changes ones that no other looks at.
+ * by side: of the broker's settings, each changes ones that no other of its oracle looks at.
  */
 import { describeConfigs } from "../../../src/codec/messages/describe_configs.ts";
 import { incrementalAlterConfigs } from "../../../src/codec/messages/incremental_alter_configs.ts";
@@ -18,6 +18,9 @@ export const oracle: Oracle = {
     "group.share.max.assignment.interval.ms": "3000",
   },
 };
+
+/** For scenarios that change defaults of all topics and groups: others would see them. */
+export const brokerOracle: Oracle = { settings: { ...oracle.settings, "background.threads": "11" } };
 
 export const TOPIC = 2, BROKER = 4, LOGGER = 8, CLIENT_METRICS = 16, GROUP = 32;
 export const SET = 0, DELETE = 1, APPEND = 2, SUBTRACT = 3;

@@ -44,6 +44,7 @@ async function hosting(clock?: Clock, config = new BrokerConfig()) {
     changed: [],
     brokerConfigs: [],
     groupConfigs: [],
+    clientMetricsConfigs: [],
     clientQuotas: [],
   };
   return {

@@ -23,8 +23,10 @@ import {
   parseDeletionRow,
   parseFeaturesRow,
   parseProducerIdsRow,
+  parseQuotaRow,
   parseTopicRow,
   PRODUCER_IDS_KEY,
+  QUOTA_PREFIX,
   TOPIC_PREFIX,
 } from "./rows.ts";
 import {
@@ -148,7 +150,7 @@ function checkDatabase(database: DatabaseSync, path: string, report: Report): Ch
       else if (key === FEATURES_KEY) parseFeaturesRow(value);
       else if (CONFIG_PREFIXES.some((prefix) => key.startsWith(prefix))) {
         parseConfigRow(key, value);
-      }
+      } else if (key.startsWith(QUOTA_PREFIX)) parseQuotaRow(key, value);
     } catch (error) {
       if (!(error instanceof CorruptRow)) throw error;
       tell(error.message);

@@ -14,8 +14,10 @@ import {
   type QuotaAlteration,
   type QuotaEntity,
 } from "../../src/cluster/client_quotas.ts";
+import { checkMetadata } from "../../src/cluster/check.ts";
 import { addressesOf } from "../../src/cluster/ip_addresses.ts";
 import { CorruptRow, parseQuotaRow, quotaRow } from "../../src/cluster/rows.ts";
+import { SqliteStore } from "../../src/cluster/sqlite.ts";
 import { quotaImage } from "../quotas/support.ts";
 
 type Part = [entityType: string, entityName: string | null];
@@ -179,3 +181,25 @@ for (const [text, expected] of addresses) {
     assertEquals(addressesOf(text), expected);
   });
 }
+
+Deno.test("check tells of quotas that cannot be read, and of none that can", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "trackway-quotas-" });
+  try {
+    const store = SqliteStore.open(directory);
+    await store.commit({
+      compare: [],
+      put: [
+        { key: "cluster", value: '{"id":"gl9XOgETQuKw1Mp1kL5K1Q"}' },
+        { key: 'quota/{"user":"ada"}', value: '{"producer_byte_rate":1}' },
+        { key: 'quota/{"user":"bob"}', value: '{"producer_byte_rate":null}' },
+      ],
+      delete: [],
+    });
+    await store.close();
+    const problems: string[] = [];
+    checkMetadata(directory, ({ problem }) => problems.push(problem));
+    assertEquals(problems, ['Cannot read the entry "quota/{"user":"bob"}": producer_byte_rate is no number']);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});

@@ -29,7 +29,8 @@ export function commitOffsets(turn: Turn, ticket: Ticket, request: CommitRequest
   // A commit keeps the session alive like a heartbeat.
   if (group?.members.has(request.memberId)) renewSession(turn, group, request.memberId);
   const { wallMs } = turn.now;
-  const expireTimestamp = request.retentionTimeMs < 0 ? -1 : wallMs + request.retentionTimeMs;
+  // Any other negative retention is over already.
+  const expireTimestamp = request.retentionTimeMs === -1 ? -1 : Math.max(0, wallMs + request.retentionTimeMs);
   const topics = request.topics.map(({ name, topicId, partitions }) => ({
     name,
     topicId,

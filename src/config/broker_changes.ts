@@ -33,11 +33,19 @@ export function validateBrokerChange(
     );
   }
   const after = config.changed(scope, values);
-  for (const rule of rules) {
-    const problem = rule(after, config);
-    if (problem !== null) return refused(problem);
-  }
-  return null;
+  const [problem] = problemsOf(required, after, config).map((text) => `requirement failed: ${text}`)
+    .concat(problemsOf([...ordered, ...whileRunning], after, config));
+  return problem === undefined ? null : refused(problem);
+}
+
+/** What is wrong with the settings that a broker is to start with, taken together; a line each. */
+export function problemsAtStart(config: BrokerConfig): string[] {
+  const problems = problemsOf(required, config, config);
+  return problems.length > 0 ? problems : problemsOf(ordered, config, config);
+}
+
+function problemsOf(rules: readonly Rule[], after: BrokerConfig, before: BrokerConfig): string[] {
+  return rules.map((rule) => rule(after, before)).filter((problem) => problem !== null);
 }
 
 /** Names that nobody knows are taken, as in Kafka; what belongs to a part that Trackway does not have is not. */
@@ -51,19 +59,36 @@ function refused(errorMessage: string): SettingProblem {
 
 const MIB = 1_048_576;
 
-const rules: readonly Rule[] = [
+/** Without these a broker does not start either. */
+const required: readonly Rule[] = [
   atLeast("log.roll.ms", 1),
   atLeast("log.roll.jitter.ms", 0),
   (after) =>
     after.get("log.retention.ms") === 0
-      ? "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+      ? "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
       : null,
-  // Kafka closes the connection over a division by 0.
-  (after) => after.get("log.cleaner.threads") < 1 ? "Log cleaner threads should be at least 1" : null,
   (after) =>
     after.get("log.cleaner.dedupe.buffer.size") / after.get("log.cleaner.threads") <= MIB
-      ? "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
+      ? "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
       : null,
+  (after) =>
+    after.get("max.connections.per.ip") === 0 && after.get("max.connections.per.ip.overrides") === ""
+      ? "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
+      : null,
+  (after) => {
+    const known = new Set(after.get("log.dirs") ?? after.get("log.dir"));
+    const missing = after.get("cordoned.log.dirs").filter((directory) =>
+      !known.has(directory) && directory !== "*"
+    );
+    return missing.length === 0
+      ? null
+      : `All entries in cordoned.log.dirs must be present in log.dirs or log.dir. ` +
+        `Missing entries : ${missing.join(",")}`;
+  },
+];
+
+/** Nor without these. */
+const ordered: readonly Rule[] = [
   ...(["consumer", "share", "streams"] as const).map((kind): Rule => (after) => {
     const [name, min, max] = [
       `group.${kind}.assignment.interval.ms`,
@@ -73,10 +98,11 @@ const rules: readonly Rule[] = [
     if (after.get(name) > after.get(max)) return `${name} must be less than or equal to ${max}`;
     return after.get(name) < after.get(min) ? `${name} must be greater than or equal to ${min}` : null;
   }),
-  (after) =>
-    after.get("max.connections.per.ip") === 0 && after.get("max.connections.per.ip.overrides") === ""
-      ? "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
-      : null,
+  fitForTopics,
+];
+
+/** What else a running broker does not change to. */
+const whileRunning: readonly Rule[] = [
   (after) => {
     const text = after.get("max.connections.per.ip.overrides");
     const odd = text === "" ? undefined : text.split(",").find((entry) => !/^.+:\d{1,9}$/.test(entry.trim()));
@@ -84,17 +110,15 @@ const rules: readonly Rule[] = [
       ? null
       : `Error parsing configuration property 'max.connections.per.ip.overrides': ${odd} is no address:count`;
   },
-  (after) => after.get("max.connections") === 0 ? "Invalid max.connections 0" : null,
-  (after) => {
-    const known = new Set(after.get("log.dirs") ?? after.get("log.dir"));
-    const missing = after.get("cordoned.log.dirs").filter((directory) =>
-      !known.has(directory) && directory !== "*"
-    );
-    return missing.length === 0
-      ? null
-      : `requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. ` +
-        `Missing entries : ${missing.join(",")}`;
-  },
+  (after, before) =>
+    after.get("max.connections") === 0 && before.get("max.connections") !== 0
+      ? "Invalid max.connections 0"
+      : null,
+  // Kafka closes the connection over a division by 0.
+  (after, before) =>
+    after.get("log.cleaner.threads") < 1 && before.get("log.cleaner.threads") >= 1
+      ? "Log cleaner threads should be at least 1"
+      : null,
   ...(
     [
       "num.io.threads",
@@ -109,12 +133,10 @@ const rules: readonly Rule[] = [
   localRetention("bytes"),
   classAtHand("principal.builder.class"),
   classAtHand("metric.reporters"),
-  fitForTopics,
 ];
 
 function atLeast(name: "log.roll.ms" | "log.roll.jitter.ms", min: number): Rule {
-  return (after) =>
-    after.get(name) < min ? `requirement failed: ${name} must be greater than or equal to ${min}` : null;
+  return (after) => after.get(name) < min ? `${name} must be greater than or equal to ${min}` : null;
 }
 
 /** Kafka changes a number of threads to no more than twice and no less than half of it. Here it has no effect at all. */

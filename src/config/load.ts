@@ -3,6 +3,7 @@
  * TRACKWAY_* variables, --set, the other flags. Nothing here reads a file or a variable; the command line hands them in.
  */
 import { brokerRows, type BrokerSettingName, foreignSettings } from "./broker.ts";
+import { problemsAtStart } from "./broker_changes.ts";
 import { BrokerConfig, brokerRow, type StaticValue } from "./broker_config.ts";
 import { type Listener, type Machine, parseEndpoint, planListeners } from "./listeners.ts";
 import { parseProperties } from "./properties.ts";
@@ -179,6 +180,7 @@ function conflicts(config: BrokerConfig): string[] {
   if (min > max) {
     errors.push(`group.min.session.timeout.ms (${min}) is above group.max.session.timeout.ms (${max})`);
   }
+  errors.push(...problemsAtStart(config));
   const authorizer = config.get("authorizer.class.name");
   if (authorizer !== "") {
     // Not a warning: the operator believes that this broker is protected.

@@ -168,3 +168,8 @@ Deno.test("BrokerConfig.changed() leaves the settings in force as they are", () 
   const after = config.changed("cluster", new Map([["message.max.bytes", "6"]]));
   assertEquals([after.get("message.max.bytes"), config.get("message.max.bytes")], [6, 5]);
 });
+
+Deno.test("validateBrokerChange() does not hold against a change what was given at start", () => {
+  const config = broker({ "log.cleaner.threads": "0", "max.connections": "0" });
+  assertEquals(problem("broker", { "log.retention.ms": "5" }, config), null);
+});

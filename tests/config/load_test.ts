@@ -164,6 +164,16 @@ const refused: [claim: string, inputs: Partial<ConfigInputs>, errors: string[]][
     "Invalid value maybe for configuration log.preallocate: Expected value to be either true or false (set by TRACKWAY_LOG_PREALLOCATE)",
     "Invalid value x for configuration num.partitions: Not a number of type INT (set by --set)",
   ]],
+  ["settings that do not fit together", {
+    set: ["log.retention.ms=0", "log.roll.ms=0", "cordoned.log.dirs=/a"],
+  }, [
+    "log.roll.ms must be greater than or equal to 1",
+    "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+    "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /a",
+  ]],
+  ["a default that no topic could have", { set: ["log.flush.interval.ms=-1"] }, [
+    "Invalid value -1 for configuration log.flush.interval.ms: Value must be at least 0",
+  ]],
   ["a --set without a value", { set: ["num.partitions"] }, [
     "--set num.partitions: must look like --set num.partitions=3",
   ]],

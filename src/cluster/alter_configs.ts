@@ -205,7 +205,7 @@ export function malformedResources(resources: readonly AlterableResource[]): (Re
 }
 
 /** Why a resource with a broker's id for a name is none of this broker's; null when it is. */
-export function otherBroker(name: string, nodeId: number): Refusal | null {
+function otherBroker(name: string, nodeId: number): Refusal | null {
   if (!/^[+-]?\d{1,10}$/.test(name)) return invalid(`Node id must be an integer, but it is: ${name}`);
   if (Number(name) === nodeId) return null;
   return invalid(`Unexpected broker id, expected ${nodeId}, but received ${Number(name)}`);

@@ -4,6 +4,7 @@ import { ManualClock } from "../../src/base/clock.ts";
 import {
   configureLogging,
   getLogger,
+  logCategories,
   logLevel,
   logLevels,
   setLogLevel,
@@ -38,6 +39,11 @@ Deno.test("configureLogging() lets its level and above through", () => {
     log.error("also");
   });
   assertEquals(lines, ["INFO  storage  yes", "ERROR storage  also"]);
+});
+
+Deno.test("logCategories() has what there are loggers for, each once", () => {
+  for (const category of ["test.b", "test.a", "test.b", ""]) getLogger(category);
+  assertEquals(logCategories().filter((category) => /^(test\..)?$/.test(category)), ["test.a", "test.b"]);
 });
 
 Deno.test("setLogLevel() makes one category say more, and what is below it, while the broker runs", () => {

@@ -8,28 +8,38 @@ import { join } from "node:path";
 import { Adapters, type Client } from "../tests/clients/adapter.ts";
 import { brokerFromEnv } from "../tests/clients/broker.ts";
 import { clients, reference } from "../tests/clients/clients.ts";
+import { connect, runConnect } from "../tests/clients/connect/course.ts";
 import { crossSteps, runCross } from "../tests/clients/cross.ts";
 import { durability, runDurability } from "../tests/clients/durability.ts";
 import { root } from "../tests/clients/install.ts";
 import { runTools } from "../tests/clients/java_tools.ts";
+import { oldClients } from "../tests/clients/old_clients.ts";
 import { Report } from "../tests/clients/report.ts";
 import { runScenario, steps } from "../tests/clients/scenario.ts";
+import { runStreams, streams } from "../tests/clients/streams/course.ts";
 
 /** The name under which Kafka's own command-line tools are selected and reported. */
 const javaTools = "java-tools";
+
+/** What applications do on Kafka, each on a broker of its own, by the names of the courses. */
+const ownCourses: Record<string, (logDir: string, report: Report) => Promise<void>> = {
+  [streams]: runStreams,
+  [connect]: runConnect,
+};
 
 Deno.exit(await main(Deno.args));
 
 /** Runs the clients named in `names`, or all; gives the exit code. */
 async function main(names: string[]): Promise<number> {
-  const known = [...clients.map((client) => client.id), javaTools, durability];
+  const all = [...clients, ...oldClients];
+  const known = [...all.map((client) => client.id), javaTools, ...Object.keys(ownCourses), durability];
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`no client ${unknown.join(", ")}; there are ${known.join(", ")}`);
     return 2;
   }
   const report = new Report();
-  const chosen = clients.filter((client) => names.length === 0 || names.includes(client.id));
+  const chosen = all.filter((client) => names.length === 0 || names.includes(client.id));
   const startedAt = performance.now();
   const installed = await install(chosen, report);
   console.log(`installed in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
@@ -59,7 +69,10 @@ async function main(names: string[]): Promise<number> {
       await broker.stop("SIGKILL");
       await broker.start();
     }
-    if (installed.length > 0) await runCross(bench, installed);
+    const old = installed.filter((client) => oldClients.includes(client));
+    const today = installed.filter((client) => !old.includes(client));
+    if (today.length > 0) await runCross(bench, today, "cross-clients");
+    if (old.length > 0) await runCross(bench, [...old, { ...reference, id: "today's, of old" }], "cross-old");
     if (names.length === 0 || names.includes(javaTools)) await tools(broker.bootstrap, report);
   } catch (error) {
     report.failed("broker", "life", (error as Error).message);
@@ -67,6 +80,9 @@ async function main(names: string[]): Promise<number> {
     await adapters.killAll();
     await broker.stop("SIGTERM");
     await Deno.remove(dataDir, { recursive: true });
+  }
+  for (const [name, run] of Object.entries(ownCourses)) {
+    if (names.length === 0 || names.includes(name)) await run(logDir, report);
   }
   if (names.length === 0 || names.includes(durability)) {
     await runDurability({ librdkafka: reference, java: await kafkasOwn() }, logDir, report);

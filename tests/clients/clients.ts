@@ -9,9 +9,9 @@ import { command as goCommand, install as installGo } from "./go/install.ts";
 import { command as javaCommand, install as installJava } from "./java/install.ts";
 import { command as nodeCommand, install as installNode } from "./node/install.ts";
 
-const classicOnly = "only the classic group protocol, not KIP-848's";
+export const classicOnly = "only the classic group protocol, not KIP-848's";
 
-function python(id: string, script: string, unsupported: Client["unsupported"] = {}): Client {
+export function python(id: string, script: string, unsupported: Client["unsupported"] = {}): Client {
   return {
     id,
     command: [".cache/clients/python/bin/python", `tests/clients/python/${script}`],
@@ -20,13 +20,13 @@ function python(id: string, script: string, unsupported: Client["unsupported"] =
   };
 }
 
-/** A Go library; all three are built by one install. */
-function go(id: Parameters<typeof goCommand>[0], unsupported: Client["unsupported"] = {}): Client {
+/** A Go library; all of them are built by one install. */
+export function go(id: Parameters<typeof goCommand>[0], unsupported: Client["unsupported"] = {}): Client {
   return { id, command: goCommand(id), install: installGo, unsupported };
 }
 
 /** A Node library, by the name of its adapter. */
-function node(id: Parameters<typeof nodeCommand>[0], unsupported: Client["unsupported"] = {}): Client {
+export function node(id: Parameters<typeof nodeCommand>[0], unsupported: Client["unsupported"] = {}): Client {
   return { id, command: nodeCommand(id), install: installNode, unsupported };
 }
 
@@ -39,6 +39,17 @@ function java(release: Parameters<typeof javaCommand>[0], unsupported: Client["u
 export const reference = python("confluent-kafka", "confluent_kafka_client.py");
 
 const noAdmin = "kcat has no admin requests";
+export const kcatLacks: Client["unsupported"] = {
+  "create": noAdmin,
+  "delete": noAdmin,
+  "committed": noAdmin,
+  "groups": noAdmin,
+  "describe-group": noAdmin,
+  "delete-group": noAdmin,
+  "timestamps": "kcat cannot set a timestamp",
+  "commit-per-poll": "kcat commits on a timer and when it leaves",
+  "next-gen": classicOnly,
+};
 
 export const clients: Client[] = [
   reference,
@@ -51,17 +62,7 @@ export const clients: Client[] = [
     id: "kcat",
     command: ["bash", "tests/clients/kcat.sh"],
     install: installKcat,
-    unsupported: {
-      "create": noAdmin,
-      "delete": noAdmin,
-      "committed": noAdmin,
-      "groups": noAdmin,
-      "describe-group": noAdmin,
-      "delete-group": noAdmin,
-      "timestamps": "kcat cannot set a timestamp",
-      "commit-per-poll": "kcat commits on a timer and when it leaves",
-      "next-gen": classicOnly,
-    },
+    unsupported: kcatLacks,
   },
   go("franz-go"),
   go("kafka-go", {

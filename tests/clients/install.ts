@@ -41,14 +41,19 @@ export async function run(
   throw new Error(`${program} ${args.join(" ")} ended with ${output.code}:\n${tail(all, 20)}`);
 }
 
-/** A virtual environment with the pinned Python clients. */
-export async function installPython(): Promise<void> {
-  const requirements = join(root, "tests/clients/python/requirements.txt");
+/** The pinned Python clients of today. */
+export function installPython(): Promise<void> {
+  return installEnvironment("python", "requirements.txt");
+}
+
+/** A virtual environment in .cache/clients/`name` with what a file beside the Python adapters asks for. */
+export async function installEnvironment(name: string, requirementsFile: string): Promise<void> {
+  const requirements = join(root, "tests/clients/python", requirementsFile);
   const version = (await run("python3", ["--version"])).trim();
   const minor = Number(version.match(/^Python 3\.(\d+)/)?.[1] ?? 0);
   if (minor < 11) throw new Error(`python3 is "${version}", 3.11 or newer is needed`);
-  await once("python", `${version}\n${await Deno.readTextFile(requirements)}`, async () => {
-    const environment = join(cacheDir, "python");
+  await once(name, `${version}\n${await Deno.readTextFile(requirements)}`, async () => {
+    const environment = join(cacheDir, name);
     await run("python3", ["-m", "venv", "--clear", environment]);
     await run(join(environment, "bin/pip"), ["install", "--quiet", "--no-input", "-r", requirements]);
   });

@@ -57,6 +57,7 @@ assignments() {
 
 member() {
   [ "$group_protocol" = classic ] || unsupported "kcat's librdkafka has only the classic group protocol"
+  [ -z "$instance_id" ] || [ -z "${NO_STATIC_MEMBERS:-}" ] || unsupported "librdkafka 1.0 has no static members"
   exec 3<&0
   (cat <&3 >/dev/null; kill -TERM $$) >/dev/null 2>&1 &
   # exec keeps the process id, so that a signal of the harness reaches kcat itself. kcat writes a line in several

@@ -112,7 +112,14 @@ class Scenario {
     await this.step("describe", async () => {
       expect([{ partitions }], await this.call("describe", { topic: this.topic }));
     });
-    for (const codec of codecs) await this.step(codec, () => this.write({ codec, idempotent: false }));
+    for (const codec of codecs) {
+      await this.step(codec, async () => {
+        const flags = { codec, idempotent: false };
+        // What a library cannot write it cannot read either: nobody writes it in its place.
+        await this.refused(`codec:${codec}`, "produce", { topic: this.topic, count: batch, ...flags });
+        await this.write(flags);
+      });
+    }
     await this.step("idempotent", () => this.write({ codec: "gzip", idempotent: true }));
     await this.step("partition", async () => {
       await this.write({ codec: "none", idempotent: false, partition: namedPartition });
@@ -204,7 +211,7 @@ class Scenario {
   private async staticMembers(): Promise<void> {
     const names = { topic: this.groupTopic, group: `${this.topic}-static` };
     const group = new Group(this.bench.adapters, this.client, names, false);
-    await this.refused("static-member", { ...names, instanceId: "one" });
+    await this.refused("static-member", "member", { ...names, instanceId: "one" });
     const one = group.join("one", { instanceId: "one" });
     await group.untilShared(partitions, new Map([[one, 4]]));
     const two = group.join("two", { instanceId: "two" });
@@ -225,7 +232,7 @@ class Scenario {
     const names = { topic: this.groupTopic, group: `${this.topic}-next-gen` };
     const group = new Group(this.bench.adapters, this.client, names, true);
     const protocol = { groupProtocol: "consumer" };
-    await this.refused("next-gen", { ...names, ...protocol });
+    await this.refused("next-gen", "member", { ...names, ...protocol });
     const first = group.join("A", protocol);
     await group.untilShared(partitions, new Map([[first, 4]]));
     const second = group.join("B", protocol);
@@ -240,9 +247,9 @@ class Scenario {
     await this.expectCommitted(group, names.group);
   }
 
-  /** Where clients.ts says that members cannot do this, holds that they refuse, and ends the step with that. */
-  private async refused(feature: Feature, flags: Flags): Promise<void> {
-    if (this.client.unsupported[feature]) await this.bench.adapters.run(this.client, "member", flags);
+  /** Where clients.ts says that the library cannot do this, holds that it refuses, and ends the step with that. */
+  private async refused(feature: Feature, verb: Verb, flags: Flags): Promise<void> {
+    if (this.client.unsupported[feature]) await this.bench.adapters.run(this.client, verb, flags);
   }
 
   private async cleanUp(): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { once, root, run } from "../install.ts";
 
-const adapters = ["franz-go", "kafka-go", "sarama"] as const;
+const adapters = ["franz-go", "kafka-go", "sarama", "sarama-1.20"] as const;
 const binDir = ".cache/clients/go/bin";
 const sources = ["go.mod", "go.sum", "adapter/adapter.go", "adapter/events.go"]
   .concat(adapters.map((name) => `${name}/main.go`));

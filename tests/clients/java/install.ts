@@ -84,6 +84,28 @@ export async function installTools(): Promise<void> {
   );
 }
 
+/** How to run a class of what {@link installProgram} made, relative to the checkout; its arguments follow. */
+export function programCommand(name: string, className: string): string[] {
+  const dir = `${cacheDir}/${name}`;
+  return ["java", ...jvmOptions, "-cp", `${dir}/classes:${dir}/lib/*`, className];
+}
+
+/** What the pom in a folder of tests/clients depends on, and the Java sources beside it, compiled with that. */
+export async function installProgram(name: string, sources: readonly string[]): Promise<void> {
+  const here = join(root, "tests/clients", name);
+  const java = await javaVersion();
+  const pom = join(here, "pom.xml");
+  const dir = join(root, cacheDir, name);
+  const pomText = await Deno.readTextFile(pom);
+  await once(`java-${name}-lib`, pomText, () => resolve(pom, join(dir, "lib"), []));
+  const paths = sources.map((source) => join(here, source));
+  const texts = await Promise.all(paths.map((path) => Deno.readTextFile(path)));
+  await once(`java-${name}-classes`, [java, pomText, ...texts].join("\0"), async () => {
+    await Deno.mkdir(join(dir, "classes"), { recursive: true });
+    await run("javac", ["-Xlint:all", "-cp", join(dir, "lib/*"), "-d", join(dir, "classes"), ...paths]);
+  });
+}
+
 /** Copies what a pom depends on into `libDir`, which holds nothing else then. */
 async function resolve(
   pom: string,

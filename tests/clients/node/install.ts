@@ -18,6 +18,7 @@ const copied = [
 ];
 const node = {
   kafkajs: "node",
+  "kafkajs-1": "node",
   platformatic: `${cacheDir}/node_modules/node-linux-${
     Deno.build.arch === "aarch64" ? "arm64" : "x64"
   }/bin/node`,
@@ -25,6 +26,8 @@ const node = {
 
 /** How to run the adapter, relative to the checkout. */
 export function command(name: keyof typeof node): string[] {
+  // the same adapter with the other release of the library
+  if (name === "kafkajs-1") return ["env", `KAFKAJS=${name}`, ...command("kafkajs")];
   return [node[name], `${cacheDir}/${name}.mjs`];
 }
 

@@ -1,12 +1,13 @@
 /**
- * The adapter of kafkajs. The library can consume in a group only, so `consume` uses a group of its own that it
- * deletes; and it has no static members. Codecs other than gzip come from packages that may fail to install.
+ * The adapter of kafkajs, the release of today or another that is installed under the name in KAFKAJS. The library can
+ * consume in a group only, so `consume` uses a group of its own that it deletes; and it has no static members. Codecs
+ * other than gzip come from packages that may fail to install.
  */
 
-import kafkajs from "kafkajs";
 import { randomUUID } from "node:crypto";
 import { chunksToProduce, heartbeatIntervalMs, main, sessionTimeoutMs, Unsupported } from "./adapter.mjs";
 
+const { default: kafkajs } = await import(process.env.KAFKAJS ?? "kafkajs");
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel, Partitioners } = kafkajs;
 
 /** Loads a codec's package when it is installed; all are loaded, since a consumer meets any of them. */
@@ -14,7 +15,11 @@ const codecs = {
   snappy: async () => CompressionCodecs[CompressionTypes.Snappy] = (await import("kafkajs-snappy")).default,
   lz4: async () =>
     CompressionCodecs[CompressionTypes.LZ4] = new (await import("kafkajs-lz4")).default().codec,
-  zstd: () => import("@sensejs/kafkajs-zstd-support"), // registers itself
+  zstd: async () => {
+    await import("@sensejs/kafkajs-zstd-support"); // registers itself, with the kafkajs of today
+    CompressionCodecs[CompressionTypes.ZSTD] =
+      (await import("kafkajs")).default.CompressionCodecs[CompressionTypes.ZSTD];
+  },
 };
 const missing = {};
 for (const [name, load] of Object.entries(codecs)) {
@@ -89,7 +94,7 @@ function connect(bootstrap) {
       const groupId = `kafkajs-consume-${randomUUID()}`;
       const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 500 });
       await consumer.connect();
-      await consumer.subscribe({ topics: [topic], fromBeginning: true });
+      await consumer.subscribe({ topic, fromBeginning: true });
       const starts = fromMs === undefined
         ? []
         : await admin((a) => a.fetchTopicOffsetsByTimestamp(topic, fromMs));
@@ -136,7 +141,7 @@ function connect(bootstrap) {
         )
       );
       await consumer.connect();
-      await consumer.subscribe({ topics: [topic], fromBeginning: true });
+      await consumer.subscribe({ topic, fromBeginning: true });
       await consumer.run({
         autoCommit: false,
         eachBatch: async ({ batch, isStale }) => {

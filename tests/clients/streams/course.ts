@@ -1,0 +1,302 @@
+/**
+ * Kafka Streams under at_least_once: an application with state is killed, the broker under it is killed and stopped, its
+ * state is thrown away and comes back from the changelogs, all while it is fed. What it made in the end is compared with
+ * what it was fed (judge.ts). Its changelogs have been compacted by then, and what it was through with in its repartition
+ * topics was deleted: both by the broker, as it asked.
+ */
+
+import { join } from "node:path";
+
+import type { Client as RawClient } from "../../../src/client/client.ts";
+import {
+  accepted,
+  committedBy,
+  EARLIEST,
+  fetchFrom,
+  LATEST,
+  offsetFor,
+  partitionCounts,
+  topicSetting,
+} from "../../durability/requests.ts";
+import type { Line, Running } from "../adapter.ts";
+import { installProgram, programCommand } from "../java/install.ts";
+import { type OwnCourse, runOwnCourse } from "../own_course.ts";
+import type { Report } from "../report.ts";
+import { Changes } from "../waiting.ts";
+import {
+  joinedForeign,
+  joinedTables,
+  lastValues,
+  lessFault,
+  type Record as Read,
+  setFault,
+  tableFault,
+  windowedPairs,
+  wordCounts,
+} from "./judge.ts";
+
+/** The name by which these steps are selected and reported. */
+export const streams = "streams";
+
+const application = "streams-course";
+const windowMs = 1000;
+const seed = 5;
+/** The application gets on when it has taken this many more lines. */
+const progressLines = 300;
+const partitions = [0, 1, 2];
+const inputs = ["lines", "left", "right", "orders", "prices", "customers"];
+const results = ["counts-once", "counts-plain", "joined-streams", "joined-tables", "joined-foreign"];
+const sources = ["StreamsApp.java", "Feed.java", "Read.java", "Lines.java"];
+/** Looks for segments to compact twice a second, and not every 15 s. */
+const settings = { "log.cleaner.backoff.ms": "500", "log.retention.check.interval.ms": "1000" };
+
+/** Runs the course. Never throws: failures go to the report. */
+export async function runStreams(logDir: string, report: Report): Promise<void> {
+  try {
+    await installProgram(streams, sources);
+  } catch (error) {
+    report.failed(streams, "install", (error as Error).message);
+    return;
+  }
+  await runOwnCourse(streams, logDir, report, settings, (course) => new StreamsCourse(course).run());
+}
+
+class StreamsCourse {
+  readonly changes = new Changes();
+  readonly stateDir: string;
+  app!: Running;
+  feed!: Running;
+  /** Lines that the running application has taken, by its own word. */
+  taken = 0;
+  /** Records of changelogs that its stores were made from when it started. */
+  restored = 0;
+  state = "none";
+
+  constructor(private readonly course: OwnCourse) {
+    this.stateDir = join(course.dir, "state");
+  }
+
+  async run(): Promise<void> {
+    const { course } = this;
+    await course.step("start", async () => {
+      this.startFeed();
+      await course.until(
+        this.changes,
+        () => this.feed.lines.length > 0,
+        [this.feed],
+        () => "the topics to be made",
+      );
+      this.startApp();
+      await this.getsOn();
+    });
+    await course.step("killed, goes on from its state", async () => {
+      await course.kill(this.app);
+      this.startApp();
+      await this.getsOn();
+    });
+    await course.step("broker killed", async () => {
+      await course.broker.stop("SIGKILL");
+      await course.broker.start();
+      await this.getsOn();
+    });
+    await course.step("changelogs are compacted", () => this.changelogsCompacted());
+    await course.step("killed, state comes from the changelogs", async () => {
+      await course.kill(this.app);
+      await Deno.remove(this.stateDir, { recursive: true });
+      this.startApp();
+      await this.getsOn();
+      if (this.restored === 0) throw new Error("nothing was restored, though the state was gone");
+    });
+    await course.step("broker restarted", async () => {
+      await course.broker.stop("SIGTERM");
+      await course.broker.start();
+      await this.getsOn();
+    });
+    let read: Map<string, Read[]>;
+    await course.step("ends in order", async () => {
+      await course.end(this.feed, "stdin", 0);
+      await this.drained();
+      await course.end(this.app, "stdin", 0);
+      read = await this.readAll();
+    });
+    const of = (topic: string) => read.get(topic) ?? [];
+    const table = (topic: string) => lastValues(of(topic));
+    await course.step(
+      "word count is exact",
+      () => holds(tableFault(wordCounts(of("lines")), table("counts-once"))),
+    );
+    await course.step(
+      "plain count lost nothing",
+      () => holds(lessFault(wordCounts(of("lines")), table("counts-plain"))),
+    );
+    await course.step("windowed join is exact", () => {
+      const found = new Set(of("joined-streams").map(({ value }) => value!));
+      return holds(setFault(windowedPairs(of("left"), of("right"), windowMs), found));
+    });
+    await course.step(
+      "table join is exact",
+      () => holds(tableFault(joinedTables(table("orders"), table("prices")), table("joined-tables"))),
+    );
+    await course.step(
+      "foreign-key join is exact",
+      () => holds(tableFault(joinedForeign(table("orders"), table("customers")), table("joined-foreign"))),
+    );
+    await course.step("repartition topics are purged", () => this.repartitionsPurged());
+  }
+
+  private startFeed(): void {
+    const { bootstrap } = this.course.broker;
+    const flags = ["--bootstrap", bootstrap, "--seed", String(seed)];
+    this.feed = this.course.start(
+      [...programCommand(streams, "Feed"), ...flags],
+      () => this.changes.notify(),
+    );
+  }
+
+  private startApp(): void {
+    [this.taken, this.restored, this.state] = [0, 0, "none"];
+    const flags = {
+      bootstrap: this.course.broker.bootstrap,
+      application,
+      stateDir: this.stateDir,
+      windowMs: String(windowMs),
+    };
+    const command = [
+      ...programCommand(streams, "StreamsApp"),
+      ...["--bootstrap", flags.bootstrap, "--application", application],
+      ...["--state-dir", flags.stateDir, "--window-ms", flags.windowMs],
+    ];
+    this.app = this.course.start(command, (line: Line) => {
+      if (line.event === "progress") this.taken = Number(line.lines);
+      if (line.event === "restored") this.restored += Number(line.records);
+      if (line.event === "state") this.state = line.to;
+      this.changes.notify();
+    });
+  }
+
+  /** Waits until the application runs and has taken so many lines more. */
+  private async getsOn(): Promise<void> {
+    const from = this.taken;
+    const what = () =>
+      `the application to get on from ${from} lines; it is ${this.state} and took ${this.taken}`;
+    const isOn = () => this.state === "RUNNING" && this.taken >= from + progressLines;
+    await this.course.until(this.changes, isOn, [this.app, this.feed], what);
+  }
+
+  /** Waits until the application has committed the end of all that it reads, from the inputs on. */
+  private async drained(): Promise<void> {
+    await this.course.look(
+      () => "the application to commit the end of its topics",
+      () =>
+        this.course.withClient(async (client) => {
+          const own = [...(await partitionCounts(client)).keys()].filter(isRepartition);
+          let moved = false;
+          // Offsets are committed after all that was made of them is in the log: who is at the end of everything, in one
+          // look and again in the next, has nothing left to do.
+          for (let look = 0; look < 2; look++) {
+            for (const topic of [...inputs, ...own]) moved ||= await lag(client, topic) > 0;
+          }
+          return moved ? null : true;
+        }),
+    );
+  }
+
+  /** All records of inputs and results by topic, of each partition in order. */
+  private async readAll(): Promise<Map<string, Read[]>> {
+    const topics = [...inputs, ...results].join(",");
+    const flags = ["--bootstrap", this.course.broker.bootstrap, "--topics", topics];
+    const lines = await this.course.run([...programCommand(streams, "Read"), ...flags]);
+    const records = lines.map(({ topic, partition, offset, timestamp, key, value }): Read => ({
+      ...{ topic, key, value, partition: Number(partition) },
+      ...{ offset: Number(offset), timestamp: Number(timestamp) },
+    }));
+    const read = Map.groupBy(records, ({ topic }) => topic);
+    for (const { event, topic, records } of this.feed.lines) {
+      if (event !== "fed") continue;
+      const found = read.get(topic)?.length ?? 0;
+      if (found !== Number(records)) throw new Error(`${topic} has ${found} of ${records} that were sent`);
+    }
+    return read;
+  }
+
+  /** Waits until in each changelog that asks for compaction records are gone from between others. */
+  private async changelogsCompacted(): Promise<void> {
+    let left: string[] = [];
+    await this.course.look(
+      () => `${left.join(", ")} to be compacted`,
+      () =>
+        this.course.withClient(async (client) => {
+          const changelogs = [...(await partitionCounts(client)).keys()].filter((topic) =>
+            topic.startsWith(`${application}-`) && topic.endsWith("-changelog")
+          );
+          if (changelogs.length < 8) throw new Error(`there are only ${changelogs}`);
+          left = [];
+          for (const topic of changelogs) {
+            const policy = await topicSetting(client, topic, "cleanup.policy");
+            // What the windowed join keeps comes but once for a key, and Streams asks for deletion by time.
+            const wanted = /-join-(this|other)-/.test(topic) ? "delete" : "compact";
+            if (policy !== wanted) throw new Error(`${topic} is to ${policy}, not to ${wanted}`);
+            if (policy === "compact" && !await isCompacted(client, topic)) left.push(topic);
+          }
+          return left.length === 0 ? true : null;
+        }),
+    );
+  }
+
+  /** The application has the broker delete what it is through with: no partition starts where it once did. */
+  private async repartitionsPurged(): Promise<void> {
+    await this.course.withClient(async (client) => {
+      const topics = [...(await partitionCounts(client)).keys()].filter((topic) =>
+        isRepartition(topic) && topic.endsWith("-repartition")
+      );
+      if (topics.length === 0) throw new Error("there is no repartition topic");
+      for (const topic of topics) {
+        for (const partition of partitions) {
+          const start = await offsetFor(client, topic, partition, EARLIEST);
+          const end = await offsetFor(client, topic, partition, LATEST);
+          if (start < end / 2) throw new Error(`${topic}-${partition} still has ${start} to ${end}`);
+        }
+      }
+    });
+  }
+}
+
+function isRepartition(topic: string): boolean {
+  return topic.startsWith(`${application}-`) && /-(repartition|topic)$/.test(topic);
+}
+
+/** How many records the application has not committed yet. */
+async function lag(client: RawClient, topic: string): Promise<number> {
+  let found = new Map<number, number>();
+  await accepted(`OffsetFetch of ${application}`, async () => {
+    found = await committedBy(client, application, topic, partitions);
+    return 0;
+  });
+  let behind = 0;
+  for (const partition of partitions) {
+    const end = await offsetFor(client, topic, partition, LATEST);
+    behind += end - Math.max(0, found.get(partition)!);
+  }
+  return behind;
+}
+
+/** Whether offsets are missing between the first record of a partition and the last. */
+async function isCompacted(client: RawClient, topic: string): Promise<boolean> {
+  for (const partition of partitions) {
+    const end = await offsetFor(client, topic, partition, LATEST);
+    let records = 0;
+    for (let next = 0; next < end;) {
+      const { batches } = await fetchFrom(client, topic, partition, next);
+      if (batches.length === 0) throw new Error(`${topic}-${partition} gives nothing from ${next} on`);
+      for (const batch of batches) records += batch.recordCount;
+      next = batches.at(-1)!.lastOffset + 1;
+    }
+    if (records < end) return true;
+  }
+  return false;
+}
+
+/** Throws the fault that was found. */
+function holds(fault: string | null): Promise<void> {
+  return fault === null ? Promise.resolve() : Promise.reject(new Error(fault));
+}

@@ -19,25 +19,19 @@ import { Metrics } from "../../src/observe/metrics.ts";
 import type { Answer, Peer } from "../../src/server/connection.ts";
 import { RequestDispatcher } from "../../src/server/dispatch.ts";
 import { freePortBroker } from "../lib/broker.ts";
-import type { Quotas } from "../../src/quotas/quotas.ts";
 import { ANONYMOUS } from "../../src/security/principal.ts";
 import { allTopics } from "../protocol/requests.ts";
 import { noQuotas } from "../quotas/support.ts";
 
 /** A dispatcher over a registry of the test's own. */
 function dispatcherOf(...served: ReturnType<typeof serve>[]) {
-  return dispatcherUnder(noQuotas(), ...served);
-}
-
-/** The same with quotas. */
-function dispatcherUnder(quotas: Quotas, ...served: ReturnType<typeof serve>[]) {
   const clock = new ManualClock(), metrics = new Metrics();
   const dispatcher = new RequestDispatcher(
     new Registry(served),
-    { clock, quotas } as unknown as Services,
+    { clock, quotas: noQuotas() } as unknown as Services,
     metrics,
   );
-  const disconnects: string[] = [], muted: number[] = [];
+  const disconnects: string[] = [];
   const peer: Peer = {
     listenerName: "INSIDE",
     clientHost: "/10.0.0.1",
@@ -48,14 +42,13 @@ function dispatcherUnder(quotas: Quotas, ...served: ReturnType<typeof serve>[]) 
     sendsFiles: false,
     onDisconnect: null,
     disconnect: (reason) => disconnects.push(reason),
-    mute: (ms) => muted.push(ms),
+    mute: () => {},
   };
   return {
     clock,
     metrics,
     peer,
     disconnects,
-    muted,
     /** Handles a request; the size in front is not the dispatcher's business. */
     handle: (frame: Uint8Array) => dispatcher.handle(frame.subarray(4), peer),
   };

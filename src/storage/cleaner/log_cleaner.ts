@@ -48,9 +48,14 @@ const MIN_BUFFER_BYTES = 4096;
 /** A table of fewer keys is not worth a pass over a log. */
 const MIN_KEY_MAP_BYTES = 64 << 10;
 
+interface Cleaned {
+  readonly thread: CleanerThread;
+  isInterrupted: boolean;
+}
+
 export class LogCleaner {
-  /** By name; the thread that each is cleaned by. */
-  private readonly cleaned = new Map<string, CleanerThread>();
+  /** The logs that are being cleaned, by name. */
+  private readonly cleaned = new Map<string, Cleaned>();
   /** Damaged ones: of no use to try them again. */
   private readonly damaged = new WeakSet<Log>();
   private readonly idle: CleanerThread[] = [];
@@ -92,13 +97,16 @@ export class LogCleaner {
 
   /** Has the cleaning of a log end, which is gone or not as it was. */
   interrupt(name: string): void {
-    this.cleaned.get(name)?.interrupt();
+    const cleaned = this.cleaned.get(name);
+    if (cleaned === undefined) return;
+    cleaned.isInterrupted = true;
+    cleaned.thread.interrupt();
   }
 
   /** Has all cleanings end, and waits for that. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const thread of this.cleaned.values()) thread.interrupt();
+    for (const name of this.cleaned.keys()) this.interrupt(name);
     await this.settled();
     this.endIdle();
   }
@@ -148,7 +156,8 @@ export class LogCleaner {
   private async cleanLog(log: Log, found: Cleanable): Promise<CleaningOutcome> {
     const { name } = log;
     const thread = this.idle.pop() ?? this.o.makeThread();
-    this.cleaned.set(name, thread);
+    const cleaned = { thread, isInterrupted: false };
+    this.cleaned.set(name, cleaned);
     log.isBeingCleaned = true;
     let isUsable = true;
     let outcome: CleaningOutcome;
@@ -158,7 +167,7 @@ export class LogCleaner {
       await this.checkpoint.save();
       const isRecoverable = await this.place.recoverableUpTo(log, found.upperBound);
       const { ioBytesPerSecond } = this.o.settings();
-      outcome = isRecoverable
+      outcome = isRecoverable && !cleaned.isInterrupted
         ? await thread.run(
           this.jobOf(log, found),
           ioBytesPerSecond,

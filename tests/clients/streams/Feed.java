@@ -22,7 +22,7 @@ public final class Feed {
     private static final List<String> STREAMS = List.of("lines", "left", "right");
     private static final List<String> TABLES = List.of("orders", "prices", "customers");
     private static final List<String> RESULTS =
-        List.of("counts-once", "counts-plain", "joined-streams", "joined-tables", "joined-foreign");
+        List.of("counts-once", "counts-windowed", "counts-plain", "joined-streams", "joined-tables", "joined-foreign");
     private static final int WORDS = 300;
     private static final int JOIN_KEYS = 20;
     private static final int ORDERS = 150;

@@ -1,9 +1,9 @@
 /*
- * A Kafka Streams application under at_least_once: word counts, a windowed join, and joins of tables. It prints JSON
+ * A Kafka Streams application under at_least_once: word counts, also by time, a windowed join, and joins of tables. It prints JSON
  * lines of what becomes of it, and ends in order when its standard input closes.
  *
- * A plain count may count a line again that was under way at a crash; that is what at_least_once says. The other count
- * keeps beside each number how far it has come in each partition of the lines, so replays change nothing and it is exact.
+ * A plain count may count a line again that was under way at a crash; that is what at_least_once says. The other counts
+ * keep beside each number how far it has come in each partition of the lines, so replays change nothing and it is exact.
  */
 
 import java.time.Duration;
@@ -29,6 +29,7 @@ import org.apache.kafka.streams.kstream.KGroupedStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.StreamJoined;
+import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 
 public final class StreamsApp {
@@ -82,14 +83,14 @@ public final class StreamsApp {
 
     private static StreamsBuilder topology(Map<String, String> flags) {
         StreamsBuilder builder = new StreamsBuilder();
-        countWords(builder);
-        joinStreams(builder, Duration.ofMillis(Long.parseLong(flags.get("window-ms"))));
+        countWords(builder, Duration.ofMillis(Long.parseLong(flags.get("count-window-ms"))));
+        joinStreams(builder, Duration.ofMillis(Long.parseLong(flags.get("join-window-ms"))));
         joinTables(builder);
         return builder;
     }
 
     /* A line is "partition number word word ...", numbered from 0 in each partition. */
-    private static void countWords(StreamsBuilder builder) {
+    private static void countWords(StreamsBuilder builder, Duration window) {
         AtomicLong seen = new AtomicLong();
         KGroupedStream<String, String> words = builder.<String, String>stream("lines")
             .peek((key, line) -> {
@@ -105,6 +106,10 @@ public final class StreamsApp {
             .groupByKey(Grouped.as("words"));
         words.aggregate(() -> "0", StreamsApp::countOnce, Materialized.as("counts-once"))
             .toStream().mapValues(counted -> counted.split(" ")[0]).to("counts-once");
+        words.windowedBy(TimeWindows.ofSizeAndGrace(window, GRACE))
+            .aggregate(() -> "0", StreamsApp::countOnce, Materialized.as("counts-windowed"))
+            .toStream((windowed, counted) -> windowed.key() + "@" + windowed.window().start())
+            .mapValues(counted -> counted.split(" ")[0]).to("counts-windowed");
         words.count(Materialized.as("counts-plain")).toStream().mapValues(String::valueOf).to("counts-plain");
     }
 

@@ -31,6 +31,7 @@ import {
   type Record as Read,
   setFault,
   tableFault,
+  windowedCounts,
   windowedPairs,
   wordCounts,
 } from "./judge.ts";
@@ -39,13 +40,21 @@ import {
 export const streams = "streams";
 
 const application = "streams-course";
-const windowMs = 1000;
+const joinWindowMs = 1000;
+const countWindowMs = 10_000;
 const seed = 5;
 /** The application gets on when it has taken this many more lines. */
 const progressLines = 300;
 const partitions = [0, 1, 2];
 const inputs = ["lines", "left", "right", "orders", "prices", "customers"];
-const results = ["counts-once", "counts-plain", "joined-streams", "joined-tables", "joined-foreign"];
+const results = [
+  "counts-once",
+  "counts-windowed",
+  "counts-plain",
+  "joined-streams",
+  "joined-tables",
+  "joined-foreign",
+];
 const sources = ["StreamsApp.java", "Feed.java", "Read.java", "Lines.java"];
 /** Looks for segments to compact twice a second, and not every 15 s. */
 const settings = { "log.cleaner.backoff.ms": "500", "log.retention.check.interval.ms": "1000" };
@@ -126,12 +135,16 @@ class StreamsCourse {
       () => holds(tableFault(wordCounts(of("lines")), table("counts-once"))),
     );
     await course.step(
+      "windowed word count is exact",
+      () => holds(tableFault(windowedCounts(of("lines"), countWindowMs), table("counts-windowed"))),
+    );
+    await course.step(
       "plain count lost nothing",
       () => holds(lessFault(wordCounts(of("lines")), table("counts-plain"))),
     );
     await course.step("windowed join is exact", () => {
       const found = new Set(of("joined-streams").map(({ value }) => value!));
-      return holds(setFault(windowedPairs(of("left"), of("right"), windowMs), found));
+      return holds(setFault(windowedPairs(of("left"), of("right"), joinWindowMs), found));
     });
     await course.step(
       "table join is exact",
@@ -155,16 +168,11 @@ class StreamsCourse {
 
   private startApp(): void {
     [this.taken, this.restored, this.state] = [0, 0, "none"];
-    const flags = {
-      bootstrap: this.course.broker.bootstrap,
-      application,
-      stateDir: this.stateDir,
-      windowMs: String(windowMs),
-    };
+    const { bootstrap } = this.course.broker;
     const command = [
       ...programCommand(streams, "StreamsApp"),
-      ...["--bootstrap", flags.bootstrap, "--application", application],
-      ...["--state-dir", flags.stateDir, "--window-ms", flags.windowMs],
+      ...["--bootstrap", bootstrap, "--application", application, "--state-dir", this.stateDir],
+      ...["--join-window-ms", String(joinWindowMs), "--count-window-ms", String(countWindowMs)],
     ];
     this.app = this.course.start(command, (line: Line) => {
       if (line.event === "progress") this.taken = Number(line.lines);
@@ -233,10 +241,9 @@ class StreamsCourse {
           left = [];
           for (const topic of changelogs) {
             const policy = await topicSetting(client, topic, "cleanup.policy");
-            // What the windowed join keeps comes but once for a key, and Streams asks for deletion by time.
-            const wanted = /-join-(this|other)-/.test(topic) ? "delete" : "compact";
+            const wanted = policyOf(topic);
             if (policy !== wanted) throw new Error(`${topic} is to ${policy}, not to ${wanted}`);
-            if (policy === "compact" && !await isCompacted(client, topic)) left.push(topic);
+            if (policy !== "delete" && !await isCompacted(client, topic)) left.push(topic);
           }
           return left.length === 0 ? true : null;
         }),
@@ -259,6 +266,13 @@ class StreamsCourse {
       }
     });
   }
+}
+
+/** What Streams asks for, by what it keeps there. */
+function policyOf(changelog: string): string {
+  // A key of the windowed join comes but once.
+  if (/-join-(this|other)-/.test(changelog)) return "delete";
+  return changelog.includes("windowed") ? "compact,delete" : "compact";
 }
 
 function isRepartition(topic: string): boolean {

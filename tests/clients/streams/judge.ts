@@ -24,11 +24,26 @@ export function lastValues(records: readonly Record[]): Map<string, string> {
 
 /** In how many lines each word is. A line is "partition number word ...". */
 export function wordCounts(lines: readonly Record[]): Map<string, string> {
+  return counted(lines, (word) => word);
+}
+
+/** The same for each stretch of time, by the lines' timestamps: "word@start of the window". */
+export function windowedCounts(lines: readonly Record[], windowMs: number): Map<string, string> {
+  return counted(lines, (word, timestamp) => `${word}@${timestamp - timestamp % windowMs}`);
+}
+
+function counted(
+  lines: readonly Record[],
+  keyOf: (word: string, timestamp: number) => string,
+): Map<string, string> {
   const counts = new Map<string, number>();
-  for (const { value } of lines) {
-    for (const word of new Set(value!.split(" ").slice(2))) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const { value, timestamp } of lines) {
+    for (const word of new Set(value!.split(" ").slice(2))) {
+      const key = keyOf(word, timestamp);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
   }
-  return new Map([...counts].map(([word, count]) => [word, String(count)]));
+  return new Map([...counts].map(([key, count]) => [key, String(count)]));
 }
 
 /** Every pair of records of one key that are no further apart than the window, as "left|right". */

@@ -10,6 +10,7 @@ import {
   type Record as Read,
   setFault,
   tableFault,
+  windowedCounts,
   windowedPairs,
   wordCounts,
 } from "./judge.ts";
@@ -35,6 +36,13 @@ Deno.test("wordCounts() counts the lines that a word is in", () => {
   assertEquals(
     wordCounts(records([null, "0 0 x y x"], [null, "1 0 y"])),
     table(["x", "1"], ["y", "2"]),
+  );
+});
+
+Deno.test("windowedCounts() counts by the time of the lines", () => {
+  assertEquals(
+    windowedCounts(records([null, "0 0 x", 99], [null, "0 1 x", 100], [null, "0 2 x y", 199]), 100),
+    table(["x@0", "1"], ["x@100", "2"], ["y@100", "1"]),
   );
 });
 

@@ -191,7 +191,8 @@ export const clusterRows = {
     min: 0,
     update: "cluster-wide",
     internal: true,
-    doc: "Bytes a second that moves between data directories may take.",
+    unused: true,
+    doc: "Bytes a second that moves between data directories may take; they go as fast as the disks.",
   }),
   "client.quota.callback.class": javaClass({
     or: null,

@@ -108,6 +108,34 @@ Deno.test("broker settings may change when Kafka's may", () => {
   }
 });
 
+/** Dynamic settings of what is not served yet. */
+const awaited = [
+  "errors.deadletterqueue.auto.create.topics.enable",
+  "errors.deadletterqueue.topic.name.prefix",
+  "transaction.partition.verification.enable",
+];
+
+Deno.test("a setting that may change while the broker runs is asked for somewhere, or said to be without effect", () => {
+  const inherited = new Set(
+    [topicRows, groupRows].flatMap((table) =>
+      Object.values(table as SettingTable).flatMap((row) => row.synonyms.map(({ name }) => name))
+    ),
+  );
+  const source = [...sourceFiles(new URL("../../src/", import.meta.url))].join("\n");
+  const idle = Object.entries(brokerRows as SettingTable).filter(([name, row]) =>
+    row.update !== "read-only" && !row.unused && !inherited.has(name) && !source.includes(`get("${name}")`)
+  );
+  assertEquals(idle.map(([name]) => name), awaited);
+});
+
+/** The text of every source file outside of the tables. */
+function* sourceFiles(directory: URL): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(directory)) {
+    if (isDirectory && name !== "config") yield* sourceFiles(new URL(`${name}/`, directory));
+    else if (name.endsWith(".ts")) yield Deno.readTextFileSync(new URL(name, directory));
+  }
+}
+
 /** Texts at the edges of what Kafka allows, each with whether it is inside. */
 function probes({ type, allowed }: KafkaSetting): [string, boolean][] {
   const range = /^\[(-?\d+),\.\.\.(?:,(-?\d+))?\](?: or (-?\d+))?$/.exec(allowed);

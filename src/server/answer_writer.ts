@@ -3,7 +3,6 @@
  * of them lies in a file is read when the socket is ready for it, or sent by the system without being read.
  */
 
-import { setImmediate } from "node:timers";
 import type { Chunk, FileSlice } from "../base/file_slice.ts";
 import { isDisconnect } from "./disconnects.ts";
 import type { SystemSocket, SystemSockets } from "./sendfile.ts";
@@ -38,8 +37,6 @@ const COALESCE_BYTES = 64 * 1024;
 const SENT_AT_ONCE_BYTES = 256 * 1024;
 /** So much is read and written, to wait until a socket that took no more from a file has room again. */
 const WAITING_BYTES = 16 * 1024;
-/** So much is sent in one turn of the event loop; a fast client must not keep the others waiting. */
-const TURN_BYTES = 4 * 1024 * 1024;
 
 interface Part {
   readonly chunk: Chunk;
@@ -58,8 +55,6 @@ export class AnswerWriter {
   private closed = false;
   /** Null when it cannot be had; undefined when it was not looked for. */
   private socket: SystemSocket | null | undefined;
-  /** In this turn of the event loop. */
-  private turnBytes = 0;
 
   constructor(private readonly conn: Deno.TcpConn, private readonly options: WriterOptions) {}
 
@@ -174,16 +169,25 @@ export class AnswerWriter {
   }
 
   private async writeFile(slice: FileSlice): Promise<void> {
-    const { socket } = this;
     for (let done = 0; done < slice.length && !this.closed;) {
-      const from = done, left = slice.length - done;
-      const send = (file: number, position: number) =>
-        socket?.sendFile(file, position, Math.min(left, SENT_AT_ONCE_BYTES)) ?? 0;
-      const sent = slice.through(from, send) ?? 0;
+      const left = slice.length - done;
+      const sent = await this.sendPiece(slice, done, Math.min(left, SENT_AT_ONCE_BYTES));
+      if (this.closed) return;
       done += sent > 0 ? sent : await this.writePiece(slice, done, Math.min(left, WAITING_BYTES));
       this.options.onMoved();
-      await this.takeTurns(sent);
     }
+  }
+
+  /** Has the system send a piece of a file when it is its turn; gives how much the socket had room for. */
+  private async sendPiece(slice: FileSlice, from: number, bytes: number): Promise<number> {
+    const { socket, options: { sockets } } = this;
+    if (!socket || sockets === null) return 0;
+    const turn = sockets.turns.take(bytes);
+    if (turn) await turn;
+    if (this.closed) return 0;
+    const sent = slice.through(from, (file, position) => socket.sendFile(file, position, bytes)) ?? 0;
+    sockets.turns.giveBack(bytes - sent);
+    return sent;
   }
 
   /** Reads a piece of a file and writes it; gives its length. */
@@ -195,13 +199,5 @@ export class AnswerWriter {
     // Closing has given it back.
     if (!this.closed) this.hold(-bytes);
     return bytes;
-  }
-
-  /** Lets others have their turn now and then; `bytes` were sent at once, none if it had to be waited for. */
-  private takeTurns(bytes: number): Promise<void> | void {
-    this.turnBytes = bytes === 0 ? 0 : this.turnBytes + bytes;
-    if (this.turnBytes < TURN_BYTES) return;
-    this.turnBytes = 0;
-    return new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -7,6 +7,7 @@
 import { openGlibc } from "../base/glibc.ts";
 import { descriptorSlots } from "./descriptors.ts";
 import { isDisconnect } from "./disconnects.ts";
+import { Turns } from "./turns.ts";
 
 const SYMBOLS = {
   getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
@@ -56,6 +57,8 @@ export class SystemSocket {
 
 /** Finds the sockets of connections. */
 export class SystemSockets {
+  /** To be asked before something is sent. */
+  readonly turns = new Turns();
   /** Null when there is none; undefined before it was looked for. */
   private glibc: Glibc | null | undefined;
   private open = 0;

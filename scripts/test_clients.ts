@@ -13,9 +13,11 @@ import { crossSteps, runCross } from "../tests/clients/cross.ts";
 import { durability, runDurability } from "../tests/clients/durability.ts";
 import { root } from "../tests/clients/install.ts";
 import { runTools } from "../tests/clients/java_tools.ts";
+import { karapace, runKarapace } from "../tests/clients/karapace/course.ts";
 import { oldClients } from "../tests/clients/old_clients.ts";
 import { Report } from "../tests/clients/report.ts";
 import { runScenario, steps } from "../tests/clients/scenario.ts";
+import { comparedTools, runComparedTools } from "../tests/clients/tools/course.ts";
 import { runStreams, streams } from "../tests/clients/streams/course.ts";
 
 /** The name under which Kafka's own command-line tools are selected and reported. */
@@ -25,6 +27,8 @@ const javaTools = "java-tools";
 const ownCourses: Record<string, (logDir: string, report: Report) => Promise<void>> = {
   [streams]: runStreams,
   [connect]: runConnect,
+  [karapace]: runKarapace,
+  [comparedTools]: runComparedTools,
 };
 
 Deno.exit(await main(Deno.args));

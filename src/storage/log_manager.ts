@@ -265,8 +265,7 @@ export class LogManager {
    * before the former start would be lost.
    */
   private forgetFormer(name: string): void {
-    this.compactedTo.forget(name);
-    this.compactedTo.saveNow();
+    this.compactedTo.forgetNow(name);
     for (const checkpoint of [recoveryPoints, logStarts, highWatermarks]) {
       if ((this.checkpoints.of(checkpoint).get(name) ?? 0) > 0) this.checkpoints.write(checkpoint, true);
     }

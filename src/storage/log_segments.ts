@@ -196,9 +196,8 @@ export class LogSegments {
     }
   }
 
-  /** Closes a segment and renames its files, which go for good `delayMs` later. */
+  /** Renames a segment's files, which go for good `delayMs` later. */
   private rename(segment: Segment, delayMs: number): void {
-    segment.close();
     for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
       const path = this.pathOf(offsetName(segment.baseOffset, suffix));
       try {
@@ -209,7 +208,7 @@ export class LogSegments {
       }
       this.trash.add(path + DELETED_SUFFIX, delayMs);
     }
-    segment.retire();
+    segment.renamed(DELETED_SUFFIX);
   }
 
   /**

@@ -306,6 +306,14 @@ export class Segment {
     for (const file of this.files) file.retire();
   }
 
+  /** Follows its files, whose names have got an ending: answers that are on their way still come from them. */
+  renamed(suffix: string): void {
+    for (const file of this.files) {
+      file.close();
+      file.name += suffix;
+    }
+  }
+
   private get files(): PooledFile[] {
     return [this.log, this.offsets.file, this.times.file];
   }

@@ -15,12 +15,15 @@ export class CleanerCheckpoint {
   /** The file says something else. */
   private isDirty = false;
   private saving: Promise<boolean> | null = null;
+  /** Whom the file names, or may name by now. */
+  private inFile: Set<string>;
   /** How often it was written blocking. */
   private written = 0;
 
   constructor(private readonly files: Files, directory: string, offsets: ReadonlyMap<string, number>) {
     this.path = `${directory}/${CLEANER_FILE}`;
     this.offsets = new Map(offsets);
+    this.inFile = new Set(offsets.keys());
   }
 
   /** Everything before it is clean; undefined of a log that was never cleaned. */
@@ -38,6 +41,12 @@ export class CleanerCheckpoint {
     if (this.offsets.delete(name)) this.isDirty = true;
   }
 
+  /** As {@link forget}, durably, where the file may still name the log. Throws `IoError`. */
+  forgetNow(name: string): void {
+    this.forget(name);
+    if (this.inFile.has(name)) this.saveNow();
+  }
+
   /** Resolves when what was set before is on the device. Rejects with `IoError`. */
   async save(): Promise<void> {
     // One under way may have begun before.
@@ -45,6 +54,7 @@ export class CleanerCheckpoint {
     if (!this.isDirty) return;
     this.isDirty = false;
     const { written } = this;
+    for (const name of this.offsets.keys()) this.inFile.add(name);
     const content = formatOffsets(this.entries());
     this.saving = replaceFileBeside(this.files, this.path, content, () => written === this.written);
     try {
@@ -62,6 +72,7 @@ export class CleanerCheckpoint {
     if (!this.isDirty && this.saving === null) return;
     this.written++;
     writeOffsets(this.files, this.path, this.entries(), true);
+    this.inFile = new Set(this.offsets.keys());
     this.isDirty = false;
   }
 

@@ -331,3 +331,19 @@ Deno.test("a damaged batch keeps its log from being compacted, and is told", asy
   assert(setup.warnings[0].includes("t-0 is not compacted any more"), setup.warnings[0]);
   assertEquals(setup.files.list(`${DIRECTORY}/t-0`).filter(({ name }) => name.endsWith(".cleaned")), []);
 });
+
+Deno.test("an answer that is being sent from a segment's file goes on while the segment is replaced", async () => {
+  const setup = await openCompacting({ indexIntervalBytes: 1 });
+  for (let i = 0; i < 12; i++) put(setup, [["a", "x".repeat(200)]]);
+  const { log, manager } = setup;
+  log.read(0, { maxBytes: 1, maxOffset: Infinity, minOneMessage: true });
+  const slice = log.slice(1, { minBytes: 1, maxBytes: 10_000, maxOffset: 12 })!;
+  const bytes = new Uint8Array(slice.bytes.length);
+  slice.bytes.read(bytes, 0);
+  await setup.compact();
+  assertEquals(batchesOf(log)[0].recordCount, 0);
+  manager.pool.closeAll();
+  const again = new Uint8Array(slice.bytes.length);
+  slice.bytes.read(again, 0);
+  assertEquals(again, bytes);
+});

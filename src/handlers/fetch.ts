@@ -9,7 +9,6 @@ import { Allowance } from "../codec/allowance.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { downConvert } from "../codec/legacy.ts";
 import type { fetch, FetchRequest, FetchResponse } from "../codec/messages/fetch.ts";
-import { ZERO_UUID } from "../codec/uuid.ts";
 import { MAX_FRAME_BYTES } from "../codec/writer.ts";
 import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
 import type { HeldRequest } from "../replication/held_requests.ts";
@@ -63,6 +62,8 @@ interface Limits {
   readonly version: number;
   readonly maxBytes: number;
   readonly readCommitted: boolean;
+  /** Whether another broker asks. It can be none of the partition's replicas, which are all here. */
+  readonly isFollower: boolean;
   readonly conversions: Allowance;
 }
 
@@ -165,6 +166,7 @@ function limitsOf(request: FetchRequest, context: RequestContext): Limits {
       Math.max(ALWAYS_BYTES, services.answerRoomBytes()),
     ),
     readCommitted: request.isolationLevel === READ_COMMITTED,
+    isFollower: Math.max(request.replicaId, request.replicaState.replicaId) >= 0,
     conversions: new Allowance(CONVERTED_BYTES, CONVERTED_RECORDS),
   };
 }
@@ -233,6 +235,7 @@ function readOne(
     const currentLeader = { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch };
     return unread({ ...failed(wanted, stale), currentLeader });
   }
+  if (limits.isFollower) return unread(failed(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER));
   if (limits.version < firstWithZstd && partition.log.config.compressionType === "zstd") {
     return unread(failed(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE));
   }
@@ -314,7 +317,7 @@ function findPartition(
   if (name !== undefined) {
     return services.replicas.get(name, partition) ?? whyNotHosted(name, partition, services);
   }
-  return topicId === ZERO_UUID ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.UNKNOWN_TOPIC_ID;
+  return ErrorCode.UNKNOWN_TOPIC_ID;
 }
 
 /** Where the reader's log parts from this one (KIP-595): it read what was later cut off, or an epoch never heard of. */

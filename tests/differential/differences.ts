@@ -40,6 +40,16 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "nothing is acknowledged that was not stored whole",
   },
   {
+    scenario: "Fetch under isolation levels that there are and that there are not",
+    call: /level (2|-1|127)/,
+    why: "what is not read_committed is read_uncommitted",
+  },
+  {
+    scenario: "Fetch with negative limits",
+    call: /.*/,
+    why: "a negative limit is no room",
+  },
+  {
     scenario: "Produce of timestamps: none, negative, at the ends, with a wrong maximum",
     call: /after none/,
     why: "no record has the largest timestamp where none has any",

@@ -243,6 +243,22 @@ async function perfAndConfigs(run: Run): Promise<void> {
     const [line] = await run.tool(`${tools}.ConsumerPerformance`, args);
     expect(count, line.split(", ")[4]);
   });
+  await run.step("e2e latency", async () => {
+    const size = ["--num-records", String(perfCount), "--producer-acks", "all", "--record-size", "100"];
+    const lines = await run.tool(`${tools}.EndToEndLatency`, ["--topic", topic, ...size]);
+    if (!lines.some((line) => line.startsWith("Percentiles: 50th = "))) {
+      throw new Error(`ended with ${lines.at(-1)}`);
+    }
+  });
+  await run.step("broker api versions", async () => {
+    const [head, ...rows] = await run.tool(`${tools}.BrokerApiVersionsCommand`, []);
+    if (!head.includes("(id: 1 rack: null")) throw new Error(`begins with ${head}`);
+    const apis = rows.slice(0, -1).map((row) => row.trim().replace(/,$/, ""));
+    // The newest version that both know is the newest that the tool's client knows: nothing lags behind.
+    const behind = apis.filter((api) => !/: UNSUPPORTED$|: (?:\d+ to )?(\d+) \[usable: \1\]$/.test(api));
+    expect([], behind);
+    expectIncludes(apis, "Produce(0): 0 to 13 [usable: 13]");
+  });
   await run.step("topics delete (second)", async () => {
     expect([], await run.tool(`${tools}.TopicCommand`, ["--delete", "--topic", topic]));
   });

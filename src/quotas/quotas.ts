@@ -46,6 +46,8 @@ export class Quotas {
   readonly request: RateQuota;
   readonly mutations: MutationQuota;
   readonly connections: ConnectionRates;
+  /** Time of requests that no quota on time counts, while there are quotas. */
+  exemptMs = 0;
 
   constructor({ windows, mutationWindows, clock }: QuotasOptions) {
     this.produce = new RateQuota("producer_byte_rate", windows);

@@ -1,4 +1,4 @@
-/** Quotas among the broker's metrics: of everybody who was counted in the last hour. */
+/** Quotas among the broker's metrics: of everybody who was counted in the last hour, and the time that was nobody's. */
 import type { MetricSample } from "../observe/metrics.ts";
 import type { Quotas } from "./quotas.ts";
 
@@ -10,4 +10,5 @@ export function* quotaSamples(quotas: Quotas, now: number): Generator<MetricSamp
     yield { name: "client_quota_throttles_total", labels, value: throttles };
     yield { name: "client_quota_throttled_ms_total", labels, value: throttledMs };
   }
+  yield { name: "client_quota_exempt_ms_total", labels: {}, value: quotas.exemptMs };
 }

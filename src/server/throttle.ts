@@ -27,10 +27,12 @@ export function throttle(
   requestBytes: number,
   response: Throttleable | null,
 ): number {
-  if (EXEMPT.has(api.key)) return 0;
   // Absent where it did not come to the quota, as in an answer that the session does not exist.
   if (api.key === fetch.key && response?.throttleTimeMs !== undefined) return response.throttleTimeMs;
   const { services: { quotas, clock }, principal, clientId } = context;
+  // Kafka does not count the time of what is not answered either.
+  if (response === null || EXEMPT.has(api.key)) quotas.exemptMs += context.handlerTimeMs();
+  if (EXEMPT.has(api.key)) return 0;
   const now = clock.monotonic();
   const ofBytes = api.key === produce.key ? quotas.produce.meter(principal.name, clientId, now) : null;
   const forBytesMs = recorded(ofBytes, requestBytes, now);

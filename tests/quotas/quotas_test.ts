@@ -233,5 +233,6 @@ Deno.test("the use of quotas is among the broker's metrics", () => {
     { name: "client_quota_rate", labels, value: 1200 },
     { name: "client_quota_throttles_total", labels, value: 1 },
     { name: "client_quota_throttled_ms_total", labels, value: 2000 },
+    { name: "client_quota_exempt_ms_total", labels: {}, value: 0 },
   ]);
 });

@@ -139,8 +139,9 @@ export class BrokerConfig {
   describeClusterDefaults(names?: readonly string[]): DescribedSetting[] {
     const result: DescribedSetting[] = [];
     const source = configSource.dynamicDefaultBroker;
-    for (const [name, text] of this.#dynamicDefault) {
-      if (names !== undefined && !names.includes(name)) continue;
+    for (const name of new Set(names ?? this.#dynamicDefault.keys())) {
+      const text = this.#dynamicDefault.get(name);
+      if (text === undefined) continue;
       const row = brokerRow(name);
       const value = !row || row.sensitive ? null : text;
       const basics = row ? describedBasics(name, row) : unknownBasics(name);

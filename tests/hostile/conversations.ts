@@ -3,13 +3,17 @@
  * producer ids, fetch sessions, offsets), and some steps have a fault. What comes after a fault goes on all the same.
  */
 import type { Prng } from "../../src/base/prng.ts";
+import { compress } from "../../src/codec/compression/index.ts";
 import { responseHeaderVersion } from "../../src/codec/framing.ts";
 import { responseHeader } from "../../src/codec/headers.ts";
 import { MalformedFrame } from "../../src/codec/malformed.ts";
+import { alterClientQuotas } from "../../src/codec/messages/alter_client_quotas.ts";
 import { createPartitions } from "../../src/codec/messages/create_partitions.ts";
 import { createTopics } from "../../src/codec/messages/create_topics.ts";
 import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
+import { describeClientQuotas } from "../../src/codec/messages/describe_client_quotas.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
+import { getTelemetrySubscriptions } from "../../src/codec/messages/get_telemetry_subscriptions.ts";
 import { heartbeat } from "../../src/codec/messages/heartbeat.ts";
 import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
 import { joinGroup } from "../../src/codec/messages/join_group.ts";
@@ -19,9 +23,12 @@ import { metadata } from "../../src/codec/messages/metadata.ts";
 import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
 import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
+import { pushTelemetry } from "../../src/codec/messages/push_telemetry.ts";
 import { syncGroup } from "../../src/codec/messages/sync_group.ts";
 import { Reader } from "../../src/codec/reader.ts";
 import type { Api, DecodedResponseOf } from "../../src/codec/schema.ts";
+import { ZERO_UUID } from "../../src/codec/uuid.ts";
+import { gauge, metricsData, sum } from "../telemetry/otlp_writer.ts";
 import { plainBatch, wrongBatch } from "./batches.ts";
 import { writeFrame } from "./structure.ts";
 import { askedBy, type Link } from "./wire.ts";
@@ -200,6 +207,45 @@ const administer: Conversation = async (talk, prng) => {
   }
 };
 
+/** A client says what it measured, or what it takes for that, in a compression that may be another one. */
+const pushMetrics: Conversation = async (talk, prng) => {
+  const told = await talk.ask(getTelemetrySubscriptions, { clientInstanceId: ZERO_UUID });
+  if (told === null) return;
+  const { clientInstanceId, subscriptionId } = told;
+  const sound = metricsData(gauge(`metric-${prng.int(50)}`, prng.int(100)), sum("sent", 1n, 1));
+  for (let i = prng.between(1, 3); i > 0; i--) {
+    const metrics = prng.chance(0.3) ? prng.bytes(prng.int(200)) : sound.slice(0, prng.int(sound.length + 1));
+    const compressionType = prng.pick([0, 1, 2, 3, 4, 9]);
+    const bytes = prng.chance() && compressionType < 5 ? compress(compressionType, metrics) : metrics;
+    const terminating = prng.chance(0.3);
+    await talk.ask(pushTelemetry, {
+      clientInstanceId,
+      subscriptionId,
+      terminating,
+      compressionType,
+      metrics: bytes,
+    });
+  }
+};
+
+/** Quotas of clients that nobody is, with no fault that would make them everybody's and small at once. */
+const limitNobody: Conversation = async (talk, prng) => {
+  const [entityType, key] = prng.pick([
+    ["user", "producer_byte_rate"],
+    ["client-id", "request_percentage"],
+    ["ip", "connection_creation_rate"],
+  ]);
+  const entityName = entityType === "ip" ? `198.51.100.${prng.int(20)}` : `nobody-${prng.int(20)}`;
+  const own = { entityType, entityName, key, entries: 1, entity: 1, ops: 1, validateOnly: false };
+  await talk.ask(alterClientQuotas, { ...own, value: 1e9, remove: false });
+  await talk.ask(describeClientQuotas, {
+    entityType,
+    matchType: prng.int(4),
+    match: prng.pick([entityName, null]),
+  });
+  await talk.ask(alterClientQuotas, { ...own, value: 0, remove: true });
+};
+
 /** The expensive ones come less often. */
 export const conversations: readonly Conversation[] = [
   consume,
@@ -216,4 +262,6 @@ export const conversations: readonly Conversation[] = [
   storeAndOpen,
   storeAndOpen,
   administer,
+  pushMetrics,
+  limitNobody,
 ];

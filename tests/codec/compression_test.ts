@@ -266,6 +266,14 @@ Deno.test("zstd writes one frame, with nothing behind it", () => {
   }
 });
 
+Deno.test("zstd is told how much it has to compress: else it makes tables for an input without an end", () => {
+  for (const level of [-7, 3, 22]) {
+    // RFC 8878: a frame's header says whether it holds the size of the content.
+    const [, , , , descriptor] = compress(Compression.ZSTD, new Uint8Array(1000), level);
+    assertEquals((descriptor & 0b11100000) !== 0, true, `level ${level}: descriptor ${descriptor}`);
+  }
+});
+
 Deno.test("zstd reads frames that follow one another and passes over skippable ones", () => {
   const packed = compress(Compression.ZSTD, text);
   const skippable = fromHex("502a4d1803000000aabbcc");

@@ -13,13 +13,12 @@ export const DEFAULT_ZSTD_LEVEL = 3;
 
 /** One frame. `level` is -131072–22. */
 export function compressZstd(bytes: Uint8Array, level: number = DEFAULT_ZSTD_LEVEL): Uint8Array {
-  const out = asPlainArray(
-    zstdCompressSync(bytes, {
-      params: { [constants.ZSTD_c_compressionLevel]: level },
-      // Else the tables are made for an input without an end: at level 22 a second for any 16 KB.
-      pledgedSrcSize: bytes.length,
-    }),
-  );
+  const options = {
+    params: { [constants.ZSTD_c_compressionLevel]: level },
+    // Else the tables are made for an input without an end: at level 22 a second for any 16 KB.
+    pledgedSrcSize: bytes.length,
+  };
+  const out = asPlainArray(zstdCompressSync(bytes, options));
   // Deno 2.9 puts an empty second frame behind some (100,000 random bytes, say); not every client reads past the first.
   return out.subarray(0, endOfFrame(out, 0));
 }

@@ -108,7 +108,11 @@ export class RequestDispatcher implements Dispatcher {
     const finish = (response: object | null): Answer => {
       if (quotas.isActive) {
         const throttleMs = throttle(api, context, frame.length, response);
-        if (throttleMs > 0) peer.mute(throttleMs);
+        if (throttleMs > 0) {
+          peer.mute(throttleMs);
+          // A copy: what a handler gives may be one for all.
+          if (response !== null) response = { ...response, throttleTimeMs: throttleMs };
+        }
       }
       const answer = response === null
         ? null

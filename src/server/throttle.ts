@@ -14,12 +14,12 @@ const EXEMPT: ReadonlySet<number> = new Set([writeTxnMarkers.key]);
 
 /** A response as far as throttling goes. */
 interface Throttleable {
-  throttleTimeMs?: number;
+  readonly throttleTimeMs?: number;
 }
 
 /**
- * Counts a request that was handled, puts the time to keep still into its response, which is null where none is sent, and
- * gives it. To be asked only where quotas are active.
+ * Counts a request that was handled and gives the time to keep still, which is for its response to tell; that is null
+ * where none is sent. To be asked only where quotas are active.
  */
 export function throttle(
   api: Api,
@@ -41,7 +41,5 @@ export function throttle(
   const forTimeMs = recorded(ofTime, percentOfSecond(context.handlerTimeMs()), now);
   if (forBytesMs > forTimeMs) throttled(ofBytes, forBytesMs);
   else throttled(ofTime, forTimeMs);
-  const throttleMs = Math.max(forBytesMs, forTimeMs, response?.throttleTimeMs ?? 0);
-  if (throttleMs > 0 && response !== null) response.throttleTimeMs = throttleMs;
-  return throttleMs;
+  return Math.max(forBytesMs, forTimeMs, response?.throttleTimeMs ?? 0);
 }

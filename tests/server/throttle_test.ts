@@ -93,6 +93,21 @@ Deno.test("a version without a field for it is answered, and its connection mute
   assertEquals([concatChunks(answer as Uint8Array[]).length, client.muted], [4 + 4 + 2, [1000]]);
 });
 
+Deno.test("the answer that a handler gives everybody stays as it is", () => {
+  const forAll = { errorCode: ErrorCode.NONE };
+  const client = clientWith(
+    { request_percentage: 1e-9 },
+    serve(heartbeat, () => {
+      client.clock.advance(1);
+      return forAll;
+    }),
+  );
+  const times = ["me", "you"].map((clientId) =>
+    throttleTimeOf(heartbeat, 4, client.ask(heartbeat, 4, beating, clientId).answer as Answer)
+  );
+  assertEquals(times, [1000, 0]);
+});
+
 Deno.test("a client without a quota is neither counted nor muted", () => {
   const client = clientWith(
     { request_percentage: 1e-9 },

@@ -72,9 +72,11 @@ export class AnswerWriter {
 
   /** Whether what answers have in files is sent by the system: if not, it is better read for the answer. */
   get sendsFiles(): boolean {
-    if (this.closed) return false;
-    if (this.socket === undefined) this.socket = this.options.sockets?.find(this.conn) ?? null;
-    return this.socket !== null;
+    const { sockets } = this.options;
+    if (this.closed || sockets === null) return false;
+    // Where all are taken, one may be free the next time.
+    if (this.socket === undefined && sockets.hasRoom) this.socket = sockets.find(this.conn);
+    return (this.socket ?? null) !== null;
   }
 
   /** Counts an answer as unsent: it is ready, if perhaps not yet its turn. */

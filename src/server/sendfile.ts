@@ -72,6 +72,11 @@ export class SystemSockets {
     private readonly slots: () => number | null = descriptorSlots,
   ) {}
 
+  /** Whether there may be one more. */
+  get hasRoom(): boolean {
+    return this.open < this.maxOpen;
+  }
+
   /**
    * The socket of a connection; null when it cannot be had. It is a number of its own for it: the connection's could be
    * another socket's as soon as the runtime closes it, and that client would get what is not meant for it.
@@ -79,7 +84,7 @@ export class SystemSockets {
   find(connection: Deno.TcpConn): SystemSocket | null {
     if (this.glibc === undefined) this.glibc = openGlibc(SYMBOLS)?.symbols ?? null;
     const { glibc } = this;
-    if (glibc === null || this.open >= this.maxOpen) return null;
+    if (glibc === null || !this.hasRoom) return null;
     const number = findDescriptor(glibc, connection, this.slots() ?? 0);
     const own = number === null ? -1 : glibc.fcntl(number, F_DUPFD_CLOEXEC, 0);
     if (own < 0) return null;

@@ -153,6 +153,21 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "A writer for which there was no socket gets one when another connection has ended",
+  ignore,
+  async fn() {
+    using first = await connected();
+    using second = await connected();
+    const sockets = new SystemSockets(1);
+    const [has, waits] = [writerOn(first.server, sockets).writer, writerOn(second.server, sockets).writer];
+    assertEquals([has.sendsFiles, waits.sendsFiles], [true, false]);
+    has.close();
+    assertEquals(waits.sendsFiles, true);
+    waits.close();
+  },
+});
+
 for (const how of ["sent by the system", "read and written"]) {
   Deno.test({
     name: `An answer of bytes and files is ${how} whole and in order, to a client that reads late and slowly`,

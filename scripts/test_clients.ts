@@ -13,8 +13,9 @@ import { crossSteps, runCross } from "../tests/clients/cross.ts";
 import { durability, runDurability } from "../tests/clients/durability.ts";
 import { root } from "../tests/clients/install.ts";
 import { runTools } from "../tests/clients/java_tools.ts";
-import { karapace, runKarapace } from "../tests/clients/karapace/course.ts";
 import { oldClients } from "../tests/clients/old_clients.ts";
+import { runRegistry } from "../tests/clients/registry/course.ts";
+import { registries } from "../tests/clients/registry/registries.ts";
 import { Report } from "../tests/clients/report.ts";
 import { runScenario, steps } from "../tests/clients/scenario.ts";
 import { comparedTools, runComparedTools } from "../tests/clients/tools/course.ts";
@@ -27,7 +28,10 @@ const javaTools = "java-tools";
 const ownCourses: Record<string, (logDir: string, report: Report) => Promise<void>> = {
   [streams]: runStreams,
   [connect]: runConnect,
-  [karapace]: runKarapace,
+  ...Object.fromEntries(registries.map((registry) => [
+    registry.name,
+    (logDir: string, report: Report) => runRegistry(registry, logDir, report),
+  ])),
   [comparedTools]: runComparedTools,
 };
 

@@ -1,7 +1,7 @@
 /**
- * Karapace, the schema registry that keeps its schemas in a topic and elects its master by a consumer group, and Avro
- * producers and consumers of confluent-kafka that use it. No package registry has Karapace: the course runs where
- * KARAPACE is a shell command that starts one, with its settings taken from the environment.
+ * Schema registries that keep their schemas in a topic, and Avro producers and consumers of confluent-kafka that use
+ * them: schemas are registered, evolve, are refused and deleted, and are there again after the registry or the broker was
+ * killed. `registries.ts` says which registries, and how they are started.
  */
 
 import { topicSetting } from "../../durability/requests.ts";
@@ -9,45 +9,51 @@ import type { Line, Running } from "../adapter.ts";
 import { installEnvironment } from "../install.ts";
 import { type OwnCourse, runOwnCourse } from "../own_course.ts";
 import type { Report } from "../report.ts";
-
-/** The name by which these steps are selected and reported. */
-export const karapace = "karapace";
+import type { Registry } from "./registries.ts";
 
 const topic = "orders";
 const subject = `${topic}-value`;
 const batch = 50;
 
-/** Runs the course. Never throws: failures go to the report. */
-export async function runKarapace(logDir: string, report: Report): Promise<void> {
-  const command = Deno.env.get("KARAPACE");
-  if (command === undefined) {
-    report.lacks(
-      karapace,
-      "course",
-      "KARAPACE does not say how to start it, and no registry of packages has it",
-    );
+/** Runs the course with a registry. Never throws: failures go to the report, under the registry's name. */
+export async function runRegistry(registry: Registry, logDir: string, report: Report): Promise<void> {
+  const missing = registry.missing();
+  if (missing !== null) {
+    report.lacks(registry.name, "course", missing);
     return;
   }
   try {
+    await registry.install();
     await installEnvironment("python-avro", "avro-requirements.txt");
   } catch (error) {
-    report.failed(karapace, "install", (error as Error).message);
+    report.failed(registry.name, "install", (error as Error).message);
     return;
   }
-  await runOwnCourse(karapace, logDir, report, {}, (course) => new KarapaceCourse(course, command).run());
+  await runOwnCourse(
+    registry.name,
+    logDir,
+    report,
+    {},
+    (course) => new RegistryCourse(course, registry).run(),
+  );
 }
 
-class KarapaceCourse {
+class RegistryCourse {
   private readonly port = freePort();
-  private readonly url = `http://127.0.0.1:${this.port}`;
-  private registry!: Running;
+  private readonly url: string;
+  private running!: Running;
 
-  constructor(private readonly course: OwnCourse, private readonly command: string) {}
+  constructor(private readonly course: OwnCourse, private readonly registry: Registry) {
+    this.url = `http://127.0.0.1:${this.port}${registry.path}`;
+  }
 
   async run(): Promise<void> {
     const { course } = this;
     let schemas: unknown[] = [];
-    await course.step("start", () => this.start());
+    await course.step("start", async () => {
+      await this.start();
+      await this.ask("PUT", "/config", { compatibility: "BACKWARD" });
+    });
     await course.step("a producer registers its schema", async () => {
       await this.produce(1, 0);
       expect([1], await this.get(`/subjects/${subject}/versions`));
@@ -64,13 +70,15 @@ class KarapaceCourse {
       if (!/incompatible/i.test(running.stderr)) throw running.failure("failed for another reason");
       expect([1, 2], await this.get(`/subjects/${subject}/versions`));
     });
-    await course.step("the schemas' topic is to be compacted", () =>
-      course.withClient(async (client) => {
-        expect("compact", await topicSetting(client, "_schemas", "cleanup.policy"));
-      }));
+    if (this.registry.compactedTopic !== null) {
+      await course.step("its topic is to be compacted", () =>
+        course.withClient(async (client) => {
+          expect("compact", await topicSetting(client, this.registry.compactedTopic!, "cleanup.policy"));
+        }));
+    }
     await course.step("killed, reads its topic again", async () => {
       schemas = await this.schemas();
-      await course.kill(this.registry);
+      await course.kill(this.running);
       await this.start();
       expect(schemas, await this.schemas());
     });
@@ -84,35 +92,23 @@ class KarapaceCourse {
     await course.step("a schema is deleted for good", async () => {
       await this.ask("DELETE", `/subjects/${subject}/versions/1`);
       await this.ask("DELETE", `/subjects/${subject}/versions/1?permanent=true`);
-      await course.kill(this.registry);
+      await course.kill(this.running);
       await this.start();
       expect([2], await this.get(`/subjects/${subject}/versions?deleted=true`));
     });
   }
 
-  /** Starts Karapace and waits until it is the master, and so takes schemas. */
+  /** Starts the registry and waits until it takes schemas. */
   private async start(): Promise<void> {
-    const settings = {
-      BOOTSTRAP_URI: this.course.broker.bootstrap,
-      HOST: "127.0.0.1",
-      PORT: String(this.port),
-      ADVERTISED_HOSTNAME: "127.0.0.1",
-      KARAPACE_REGISTRY: "true",
-      LOG_LEVEL: "INFO",
-      SESSION_TIMEOUT_MS: "6000",
-      WAITING_TIME_BEFORE_ACTING_AS_MASTER_MS: "500",
-    };
-    const environment = Object.entries(settings).map(([name, value]) => `KARAPACE_${name}=${value}`);
-    this.registry = this.course.start(["env", ...environment, "sh", "-c", `exec >&2; ${this.command}`]);
+    const { command, env } = this.registry.start(this.course.broker.bootstrap, this.port);
+    const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    this.running = this.course.start(["env", ...settings, "sh", "-c", `exec >&2; ${command}`]);
     let said = "nothing";
-    await this.course.look(
-      () => `Karapace to be master; it said ${said}\n${this.registry.stderr}`,
-      async () => {
-        if (this.registry.exitCode !== null) throw this.registry.failure("ended before it was master");
-        said = await answered(`${this.url}/master_available`) ?? "nothing";
-        return said.includes("true") ? true : null;
-      },
-    );
+    await this.course.look(() => `the registry; it said ${said}\n${this.running.stderr}`, async () => {
+      if (this.running.exitCode !== null) throw this.running.failure("ended before it was ready");
+      said = await answered(`http://127.0.0.1:${this.port}${this.registry.readyPath}`) ?? "nothing";
+      return this.registry.isReady(said) ? true : null;
+    });
   }
 
   private async produce(schema: number, start: number): Promise<void> {
@@ -130,7 +126,7 @@ class KarapaceCourse {
   private avro(verb: string, flags: Record<string, string | number>): Running {
     const all = { bootstrap: this.course.broker.bootstrap, registry: this.url, topic, ...flags };
     return this.course.start([
-      ...[".cache/clients/python-avro/bin/python", "tests/clients/karapace/avro.py", verb],
+      ...[".cache/clients/python-avro/bin/python", "tests/clients/registry/avro.py", verb],
       ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, String(value)]),
     ]);
   }
@@ -144,11 +140,12 @@ class KarapaceCourse {
     return this.ask("GET", path);
   }
 
-  private async ask(method: string, path: string): Promise<unknown> {
-    const response = await fetch(`${this.url}${path}`, { method });
-    const body = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${body}`);
-    return JSON.parse(body);
+  private async ask(method: string, path: string, body?: unknown): Promise<unknown> {
+    const init = { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const response = await fetch(`${this.url}${path}`, init);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text);
   }
 }
 

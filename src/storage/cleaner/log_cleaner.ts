@@ -1,7 +1,7 @@
 /**
  * Compaction of a data directory: which log next, how far each has come, and that nothing goes wrong when a log changes or
  * goes while it is cleaned. The dirtiest goes first. The work itself is done on threads (`thread.ts`), which are made when
- * there is something to clean, and ended after a look that found nothing.
+ * there is something to clean, and ended when there was nothing for a while.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -42,6 +42,8 @@ interface CleanerPlace {
   recoverableUpTo(log: Log, offset: number): Promise<boolean>;
 }
 
+/** To make a thread stops the event loop for some 10 ms, and to keep one costs some 40 MB. */
+const THREAD_IDLE_MS = 60_000;
 /** What looking through the logs may hold up others for at a time. */
 const LOOK_MS = 4;
 const MIN_BUFFER_BYTES = 4096;
@@ -61,6 +63,7 @@ export class LogCleaner {
   private readonly idle: CleanerThread[] = [];
   private readonly rounds = new Set<Promise<void>>();
   private nextLookMs: number;
+  private lastCleanedMs = 0;
   /** Wall-clock time as far as it is believed. */
   private nowMs: number;
   private closed = false;
@@ -80,6 +83,7 @@ export class LogCleaner {
     this.nowMs = nowMs;
     const { threads, backoffMs } = this.o.settings();
     const monotonic = this.place.clock.monotonic();
+    if (this.cleaned.size === 0 && monotonic - this.lastCleanedMs >= THREAD_IDLE_MS) this.endIdle();
     if (this.closed || this.rounds.size >= threads || monotonic < this.nextLookMs) return;
     this.nextLookMs = monotonic + backoffMs;
     const round = this.round().catch((error) => {
@@ -119,14 +123,12 @@ export class LogCleaner {
   private async round(): Promise<void> {
     /** Those that came to no good end: not again before the next round. */
     const failed = new Set<Log>();
-    let isFirst = true;
-    for (; !this.closed; isFirst = false) {
+    while (!this.closed) {
       const next = await this.dirtiest(failed);
       if (next === null || this.closed) break;
       const outcome = await this.cleanLog(next.log, next.found);
       if (outcome.kind !== "done") failed.add(next.log);
     }
-    if (isFirst && this.cleaned.size === 0) this.endIdle();
     await this.saveCheckpoint();
   }
 
@@ -179,6 +181,7 @@ export class LogCleaner {
       outcome = { kind: "failed", reason: error instanceof Error ? error.message : String(error) };
     }
     this.cleaned.delete(name);
+    this.lastCleanedMs = this.place.clock.monotonic();
     log.isBeingCleaned = false;
     if (isUsable) this.idle.push(thread);
     else thread.end();

@@ -332,6 +332,26 @@ Deno.test("a damaged batch keeps its log from being compacted, and is told", asy
   assertEquals(setup.files.list(`${DIRECTORY}/t-0`).filter(({ name }) => name.endsWith(".cleaned")), []);
 });
 
+Deno.test("a thread is made when there is something to clean, kept while more may come, and ended a minute later", async () => {
+  const setup = await openCompacting();
+  await setup.compact();
+  assertEquals(setup.threads, { made: 0, ended: 0 });
+  for (let i = 0; i < 3; i++) {
+    fill(setup);
+    setup.clock.advance(59_000);
+    await setup.compact();
+  }
+  assertEquals(setup.outcomes.length, 3);
+  assertEquals(setup.threads, { made: 1, ended: 0 });
+  setup.clock.advance(60_000);
+  await setup.compact();
+  assertEquals(setup.threads, { made: 1, ended: 1 });
+  fill(setup);
+  await setup.compact();
+  await setup.manager.close();
+  assertEquals(setup.threads, { made: 2, ended: 2 });
+});
+
 Deno.test("an answer that is being sent from a segment's file goes on while the segment is replaced", async () => {
   const setup = await openCompacting({ indexIntervalBytes: 1 });
   for (let i = 0; i < 12; i++) put(setup, [["a", "x".repeat(200)]]);

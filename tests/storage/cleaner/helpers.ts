@@ -66,6 +66,8 @@ export interface Compacting {
   log: Log;
   warnings: string[];
   outcomes: CleaningOutcome[];
+  /** How many threads were made, and ended. */
+  threads: { made: number; ended: number };
   /** Cleans until there is nothing more to clean. */
   compact(): Promise<void>;
 }
@@ -85,6 +87,7 @@ export async function openCompacting(
   const topic = o.topic ?? "t";
   const warnings: string[] = [];
   const outcomes: CleaningOutcome[] = [];
+  const threads = { made: 0, ended: 0 };
   const whole = { ...compacted, ...config };
   const manager = await LogManager.open({
     files,
@@ -96,7 +99,10 @@ export async function openCompacting(
     onWarning: (warning) => warnings.push(warning),
     cleaner: {
       settings: () => ({ ...settings, ...o.settings }),
-      makeThread: () => inlineThread(files, outcomes),
+      makeThread: () => {
+        threads.made++;
+        return { ...inlineThread(files, outcomes), end: () => threads.ended++ };
+      },
     },
     ...o.manager,
   });
@@ -107,7 +113,7 @@ export async function openCompacting(
     await manager.tick();
     await manager.compactionSettled();
   };
-  return { files, clock, manager, log, warnings, outcomes, compact };
+  return { files, clock, manager, log, warnings, outcomes, threads, compact };
 }
 
 /** A record as a test writes it down: offset, key, value. */

@@ -33,7 +33,7 @@ const table: [string, DeletableTopic[], string[]][] = [
   ["both of no topic", [{ name: "nope", topicId: idOf(9) }], ["nope ? INVALID_REQUEST"]],
   ["a name twice", [byName("p0"), byName("p0")], ["p0 - INVALID_REQUEST"]],
   ["an id twice", [byId(idOf(0)), byId(idOf(0))], ["null p0 INVALID_REQUEST"]],
-  ["a topic by name and by id", [byName("p0"), byId(idOf(0))], ["p0 - INVALID_REQUEST"]],
+  ["a topic by name and by id", [byName("p0"), byId(idOf(0))], ["p0 p0 INVALID_REQUEST"]],
   ["an unknown name twice", [byName("nope"), byName("nope")], ["nope - INVALID_REQUEST"]],
   ["an unknown id twice", [byId(idOf(9)), byId(idOf(9))], ["null ? INVALID_REQUEST"]],
   [

@@ -51,6 +51,8 @@ export class LogUpkeep {
   private readonly failing = new Set<string>();
   /** The logs that the present round of retention has still to visit. */
   private round: Log[] = [];
+  /** Those that were being compacted when their turn came. */
+  private readonly postponed = new Set<Log>();
   /** What retention holds records' timestamps against. */
   private readonly settledTime: SettledTime;
   /** The wall clock's time as of the last {@link tick}, as far as it is believed. */
@@ -116,10 +118,17 @@ export class LogUpkeep {
     const { clock } = this.o;
     const settledMs = this.settledMs = this.settledTime.at(clock.now(), now);
     const slice = new Slices(clock, VISIT_MS);
+    for (const log of this.postponed) {
+      if (!log.isBeingCleaned && this.postponed.delete(log)) this.round.push(log);
+    }
     while (this.round.length > 0 && !slice.isOver) {
       const log = this.round.pop()!;
       if (this.logs.get(log.name) !== log) continue;
       log.expireProducers(now);
+      if (log.isBeingCleaned) {
+        this.postponed.add(log);
+        continue;
+      }
       if (log.applyRetention(settledMs, log.highWatermark) > 0) this.startsDirty = true;
     }
   }

@@ -26,6 +26,8 @@ export interface LogConfig {
   /** Share of a log's bytes (0–1) that must be uncompacted before compaction is worth its work. */
   minCleanableDirtyRatio: number;
   minCompactionLagMs: number;
+  /** Whether a new segment's file has its full size at once; it is cut to what was written when no more comes. */
+  preallocate: boolean;
   producerIdExpirationMs: number;
   retentionBytes: number;
   retentionMs: number;
@@ -51,6 +53,7 @@ export const defaultLogConfig: Readonly<LogConfig> = {
   messageTimestampAfterMaxMs: 3_600_000,
   minCleanableDirtyRatio: 0.5,
   minCompactionLagMs: 0,
+  preallocate: false,
   producerIdExpirationMs: 86_400_000,
   retentionBytes: NO_LIMIT,
   retentionMs: 604_800_000,

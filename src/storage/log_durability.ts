@@ -71,6 +71,7 @@ export async function close(log: LogState): Promise<boolean> {
     if (log.unopened !== null) return log.unopened.how === "closed";
     if (log.tailDirty && !log.cleanTail()) return false;
     const { active } = segments;
+    active?.trimLog();
     active?.finishIndexes();
     active?.trimIndexes();
     if (log.endOffset > 0) {

@@ -26,7 +26,8 @@ export function isReady(log: LogState): boolean {
       const sizeBefore = log.segments.sizeInBytes;
       opened = openCrashedLog(openingInput(log));
       if (typeof opened !== "string") {
-        const cutBytes = sizeBefore - log.segments.sizeInBytes;
+        const { sizeInBytes, list } = log.segments;
+        const cutBytes = sizeBefore - sizeInBytes - list.reduce((sum, each) => sum + each.trimmedBytes, 0);
         log.recovered = { readBytes: log.segments.unsyncedBytes + cutBytes, cutBytes };
       }
     }

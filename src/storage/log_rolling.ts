@@ -22,13 +22,13 @@ export function segmentFor(log: LogState, incoming: Incoming, now: number): Segm
     throw new IoError("truncate", segments.place.path, "a failed append could not be cut off");
   }
   const { active } = segments;
-  if (active === undefined) return segments.add(baseOffset, now);
+  if (active === undefined) return addSegment(log, baseOffset, now);
   if (active.size === 0) {
     if (active.canHold(incoming.lastOffset)) return active;
     // A follower that starts far behind its leader's oldest record: an empty segment is in the way.
     segments.removeLast();
     log.reader.forget();
-    return segments.add(baseOffset, now);
+    return addSegment(log, baseOffset, now);
   }
   return needsRoll(active, log.config, incoming, now) ? roll(log, active, baseOffset, now) : active;
 }
@@ -50,7 +50,9 @@ function needsRoll(active: Segment, config: LogConfig, incoming: Incoming, now: 
 
 /** Ends the segment `closed`, the active one, and goes on in a new one from `baseOffset` on. Throws `IoError`. */
 export function roll(log: LogState, closed: Segment, baseOffset: number, now: number): Segment {
-  const segment = log.segments.add(baseOffset, now);
+  // First, so that recovery finds zeros behind the last segment's batches only.
+  closed.trimLog();
+  const segment = addSegment(log, baseOffset, now);
   // Neither is needed: the next flush writes the indexes, and recovery reads further back without a snapshot.
   log.attempt("finish a segment of", () => {
     closed.finishIndexes();
@@ -61,12 +63,16 @@ export function roll(log: LogState, closed: Segment, baseOffset: number, now: nu
   return segment;
 }
 
+function addSegment({ segments, config }: LogState, baseOffset: number, now: number): Segment {
+  return segments.add(baseOffset, now, config.preallocate ? config.segmentBytes : 0);
+}
+
 // Spread out by place instead of chance, so that a run can be repeated.
-function jitterMs(segment: Segment, { segmentJitterMs }: LogConfig): number {
+function jitterMs(segment: Segment, { segmentJitterMs, segmentMs }: LogConfig): number {
   if (segmentJitterMs === 0) return 0;
   let hash = segment.baseOffset;
   for (let i = 0; i < segment.log.path.length; i++) {
     hash = (hash * 31 + segment.log.path.charCodeAt(i)) % 0x7fff_ffff;
   }
-  return hash % segmentJitterMs;
+  return hash % Math.min(segmentJitterMs, segmentMs);
 }

@@ -89,10 +89,10 @@ export class LogSegments {
     return floorSegment(this.list, offset);
   }
 
-  add(baseOffset: number, now: number): Segment {
+  add(baseOffset: number, now: number, preallocatedBytes = 0): Segment {
     const segment = new Segment(this.pool, this.place, baseOffset, 0, now);
     try {
-      segment.createFiles();
+      segment.createFiles(preallocatedBytes);
     } catch (error) {
       segment.close();
       this.removeUnmade(segment);

@@ -28,7 +28,7 @@ import { type LeaderEpochs, RisingEpochs } from "./leader_epochs.ts";
 import { ProducerState } from "./producer_state.ts";
 import { floorSegment, type Segment } from "./segment.ts";
 import type { Snapshots } from "./snapshots.ts";
-import { reasonNotToCut } from "./torn_end.ts";
+import { isZeroFrom, reasonNotToCut } from "./torn_end.ts";
 
 export interface RecoveryInput {
   /** At least one, by base offset. */
@@ -151,6 +151,11 @@ export function recover(i: RecoveryInput): Recovery {
       nextOffset = lastOffset + 1;
       return true;
     });
+    if (end < segment.size && isPreallocation(i, segment, end)) {
+      segment.trimmedBytes = segment.size - end;
+      segment.log.get().truncate(end);
+      segment.size = end;
+    }
     if (end < segment.size) {
       const laterSegments = i.segments.slice(index + 1);
       const found = i.machineStopped || cuts.length > 0
@@ -176,6 +181,15 @@ export function recover(i: RecoveryInput): Recovery {
   // An end that no record leads up to would have readers wait for it for ever.
   const last = i.segments.findLastIndex(({ size, baseOffset }) => size > 0 || baseOffset <= nextOffset);
   return outcome({ droppedAtEnd: i.segments.length - 1 - last });
+}
+
+/**
+ * Whether what is in the last segment from `position` on is room that nothing was written to (`preallocate`). A process that
+ * is killed leaves no more zeros than a batch begins with; a machine that stops may, where it has lost what was written.
+ */
+function isPreallocation(i: RecoveryInput, segment: Segment, position: number): boolean {
+  if (i.machineStopped || segment.size - position < PEEK_BYTES) return false;
+  return segment === i.segments.at(-1) && isZeroFrom(segment, position);
 }
 
 /** Whether a batch goes from `position` to the segment's end whose checksum does not fit. */

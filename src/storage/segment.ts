@@ -52,6 +52,10 @@ export class Segment {
   mustRewrite = false;
   /** A sync of the indexes failed, or is under way. */
   indexesDoubtful = false;
+  /** The file of the log may go on behind `size`, with zeros. */
+  isPreallocated = false;
+  /** So many zeros recovery has cut off, which are no loss. */
+  trimmedBytes = 0;
   private bytesSinceIndexEntry = 0;
   /** Between these positions this process wrote the batches, or has looked at each of them. */
   private knownFrom = 0;
@@ -74,11 +78,16 @@ export class Segment {
     this.offsetOfMaxTimestamp = baseOffset;
   }
 
-  /** Makes the files of a new segment, replacing what an attempt that failed left. Throws `IoError`. */
-  createFiles(): void {
+  /**
+   * Makes the files of a new segment, replacing what an attempt that failed left; the log with `preallocatedBytes` of
+   * zeros, until {@link trimLog}. Throws `IoError`.
+   */
+  createFiles(preallocatedBytes = 0): void {
     const log = this.log.create();
     // Not of an empty file: ext4 writes a file that was cut to nothing out at its close, and the close waits for that.
     if (log.size() > 0) log.truncate(0);
+    if (preallocatedBytes > 0) log.truncate(preallocatedBytes);
+    this.isPreallocated = preallocatedBytes > 0;
     this.offsets.reset();
     this.times.reset();
     this.trimIndexes();
@@ -257,6 +266,14 @@ export class Segment {
   finishIndexes(): void {
     this.times.append(this.maxTimestamp, this.offsetOfMaxTimestamp);
     this.writeIndexes();
+  }
+
+  /** Cuts off what was preallocated and did not come to use. Throws `IoError`. */
+  trimLog(): void {
+    if (!this.isPreallocated) return;
+    this.log.get().truncate(this.size);
+    this.isPreallocated = false;
+    this.unsynced = true;
   }
 
   /** Cuts off what Kafka preallocated, or what a failed write left. */

@@ -25,6 +25,7 @@ export function logConfigOf(settings: TopicSettings, producerIdExpirationMs: num
     messageTimestampAfterMaxMs: settings.get("message.timestamp.after.max.ms"),
     minCleanableDirtyRatio: settings.get("min.cleanable.dirty.ratio"),
     minCompactionLagMs: settings.get("min.compaction.lag.ms"),
+    preallocate: settings.get("preallocate"),
     producerIdExpirationMs,
     retentionBytes: unlimited(settings.get("retention.bytes")),
     retentionMs: unlimited(settings.get("retention.ms")),

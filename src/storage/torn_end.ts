@@ -59,8 +59,27 @@ function withinSegment(segment: Segment, position: number): string | null {
     return `the batch there is intact but for its length, which is ${trueEnd - position - LOG_OVERHEAD}`;
   }
   // What ends at the file's end, or beyond it, is the last append. Anything else was followed by others.
-  const isLast = claimed > 0 && end >= size;
+  const isLast = claimed > 0 && (end >= size || isZeroFrom(segment, end));
   return isLast && trueEnd === null ? null : new IntactSearch().within([segment], position);
+}
+
+/** Whether nothing but zeros is in a segment from `position` on, as in what was preallocated. Throws `IoError`. */
+export function isZeroFrom(segment: Segment, position: number): boolean {
+  const words = new Int32Array(CHUNK_BYTES / Int32Array.BYTES_PER_ELEMENT);
+  const chunk = new Uint8Array(words.buffer);
+  for (let from = position; from < segment.size;) {
+    const held = segment.log.get().readAt(
+      chunk.subarray(0, Math.min(CHUNK_BYTES, segment.size - from)),
+      from,
+    );
+    if (held === 0) return true;
+    chunk.fill(0, held);
+    let bits = 0;
+    for (let at = 0; at < words.length; at++) bits |= words[at];
+    if (bits !== 0) return false;
+    from += held;
+  }
+  return true;
 }
 
 function isSoundButForLength(header: Uint8Array): boolean {

@@ -110,7 +110,8 @@ for (
     const size = sizeOf(files, path);
     damage(files, path, size, tail);
     const { log, warnings } = await reopened(files);
-    assertEquals([log.nextOffset, log.offline, warnings.length], [20, null, 1]);
+    // Zeros are what preallocation leaves, and are nobody's loss.
+    assertEquals([log.nextOffset, log.offline, warnings.length], [20, null, what === "zeros" ? 0 : 1]);
     assertEquals([sizeOf(files, path), mustAppend(log, batch(1))], [size, 20]);
   });
 }

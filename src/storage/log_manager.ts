@@ -365,7 +365,10 @@ export class LogManager {
     const isOnDevice = () => (this.checkpoints.onDevice(recoveryPoints).get(log.name) ?? 0) >= offset;
     if (isOnDevice()) return true;
     if (log.recoveryPoint < offset) await log.shortenRecovery();
-    await this.checkpoints.writeBeside(recoveryPoints);
+    // Somebody else's write may have come between.
+    for (let tries = 0; tries < 3 && !isOnDevice(); tries++) {
+      await this.checkpoints.writeBeside(recoveryPoints);
+    }
     return isOnDevice();
   }
 

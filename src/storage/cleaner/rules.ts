@@ -47,7 +47,10 @@ export class RetentionRules {
     const needsHorizon = horizonMs === null && selection.count > 0 &&
       (selection.hasTombstone || (isNeedless && batch.isControl));
     return batchOfSelection(batch, selection, {
-      deleteHorizonMs: needsHorizon ? nowMs + deleteRetentionMs : undefined,
+      // No batch has a later time: it could not be read again.
+      deleteHorizonMs: needsHorizon
+        ? Math.min(nowMs + deleteRetentionMs, Number.MAX_SAFE_INTEGER)
+        : undefined,
       compressionLevel: compressionLevel ?? undefined,
     });
   }

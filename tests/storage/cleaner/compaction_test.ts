@@ -142,6 +142,23 @@ Deno.test("a tombstone stays for delete.retention.ms from the first cleaning on,
   assertEquals(withoutFill(recordsOf(setup.log)), [[1, "b", "1"]]);
 });
 
+Deno.test("a tombstone that is to stay for ever does, in a batch that can be read again", async () => {
+  const setup = await openCompacting({ deleteRetentionMs: Number.MAX_SAFE_INTEGER });
+  put(setup, [["a", "1"]]);
+  put(setup, [["a", null], ["b", "1"]]);
+  fill(setup);
+  await setup.compact();
+  const left = withoutFill(recordsOf(setup.log));
+  assertEquals(left, [[1, "a", null], [2, "b", "1"]]);
+  setup.clock.advance(1e12);
+  fill(setup, "fill more ");
+  await setup.compact();
+  assertEquals(withoutFill(recordsOf(setup.log)), left);
+  assertEquals(setup.warnings, []);
+  const marked = batchesOf(setup.log).find(({ baseOffset }) => baseOffset === 1)!;
+  assertEquals([...marked.records()].map(({ timestamp }) => timestamp), [START, START]);
+});
+
 Deno.test("records without keys go, as in Kafka, and none is taken from a producer", async () => {
   const setup = await openCompacting({ cleanupPolicy: { compact: false, delete: true } });
   put(setup, [[null, "1"], ["a", "1"], [null, "2"]]);

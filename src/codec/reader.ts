@@ -108,11 +108,12 @@ export class Reader {
     throw new MalformedFrame(`varint longer than 5 bytes before position ${this.position}`);
   }
 
-  /** The length of a string, byte array or array: -1 is null. `compact` lengths are varints of length + 1. */
+  /**
+   * The length of a string, byte array or array: -1 is null, and so is whatever else is negative, as in Kafka. `compact`
+   * lengths are varints of length + 1.
+   */
   length(compact: boolean, width: 16 | 32): number {
-    const length = compact ? this.unsignedVarint() - 1 : width === 16 ? this.int16() : this.int32();
-    if (length < -1) throw new MalformedFrame(`length ${length} before position ${this.position}`);
-    return length;
+    return compact ? this.unsignedVarint() - 1 : Math.max(-1, width === 16 ? this.int16() : this.int32());
   }
 
   /** `length` bytes as text. */

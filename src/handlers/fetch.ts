@@ -227,7 +227,8 @@ function readOne(
   const partition = findPartition(wanted, limits, context);
   // Kafka's empty list of aborted transactions where it has no partition is kept, though it says nothing.
   if (typeof partition === "number") return unread({ ...failed(wanted, partition), abortedTransactions: [] });
-  const stale = partition.checkLeaderEpoch(wanted.currentLeaderEpoch);
+  // Here Kafka takes all negative epochs for none, unlike in other calls.
+  const stale = partition.checkLeaderEpoch(Math.max(-1, wanted.currentLeaderEpoch));
   if (stale !== ErrorCode.NONE) {
     if (stale !== ErrorCode.FENCED_LEADER_EPOCH || limits.version < firstWithLeaderHints) {
       return unread(failed(wanted, stale));

@@ -89,7 +89,8 @@ export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context
   const respond = (answers: readonly Answer[]) => {
     let at = 0;
     return {
-      topics: [...topics].map(([name, ofTopic]) => ({
+      // A topic without partitions is not in Kafka's answer either.
+      topics: [...topics].filter(([, ofTopic]) => ofTopic.size > 0).map(([name, ofTopic]) => ({
         name,
         partitions: answers.slice(at, at += ofTopic.size),
       })),
@@ -169,11 +170,7 @@ function find(partition: Partition, timestamp: number, end: number, allowance?: 
       return { offset: end, timestamp: -1, leaderEpoch: partition.leaderEpoch };
     case EARLIEST:
     case EARLIEST_LOCAL:
-      return {
-        offset: log.logStartOffset,
-        timestamp: -1,
-        leaderEpoch: log.leaderEpochAt(log.logStartOffset),
-      };
+      return { offset: log.logStartOffset, timestamp: -1, leaderEpoch: earliestEpoch(partition) };
     case MAX_TIMESTAMP:
       return log.offsetOfMaxTimestamp(end, allowance) ?? NOT_FOUND;
     case LATEST_TIERED:
@@ -183,6 +180,12 @@ function find(partition: Partition, timestamp: number, end: number, allowance?: 
     default:
       return log.offsetForTime(timestamp, end, allowance) ?? NOT_FOUND;
   }
+}
+
+/** The epoch of what the log begins with; where nothing is, of what would come next. */
+function earliestEpoch({ log, leaderEpoch }: Partition): number {
+  const epoch = log.leaderEpochAt(log.logStartOffset);
+  return epoch < 0 && log.logStartOffset === log.nextOffset ? leaderEpoch : epoch;
 }
 
 /**

@@ -69,7 +69,7 @@ export class Partition {
 
   /** Holds a client's idea of the leader epoch against the truth; -1 says that the client has none. */
   checkLeaderEpoch(currentLeaderEpoch: number): EpochCheck {
-    if (currentLeaderEpoch < 0 || currentLeaderEpoch === this.leaderEpoch) return ErrorCode.NONE;
+    if (currentLeaderEpoch === -1 || currentLeaderEpoch === this.leaderEpoch) return ErrorCode.NONE;
     return currentLeaderEpoch < this.leaderEpoch
       ? ErrorCode.FENCED_LEADER_EPOCH
       : ErrorCode.UNKNOWN_LEADER_EPOCH;

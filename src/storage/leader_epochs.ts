@@ -56,7 +56,7 @@ export class LeaderEpochs {
     currentEpoch: number,
     endOffset: number,
   ): { leaderEpoch: number; endOffset: number } {
-    if (requested < 0) return { leaderEpoch: NO_EPOCH, endOffset: NO_OFFSET };
+    if (requested === NO_EPOCH) return { leaderEpoch: NO_EPOCH, endOffset: NO_OFFSET };
     if (requested === currentEpoch || requested === this.latest) return { leaderEpoch: requested, endOffset };
     const next = this.entries.findIndex((entry) => entry.epoch > requested);
     if (next < 0) return { leaderEpoch: NO_EPOCH, endOffset: NO_OFFSET };

@@ -45,6 +45,21 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "what is not read_committed is read_uncommitted",
   },
   {
+    scenario: "ListOffsets under isolation levels that there are and that there are not",
+    call: /level (2|-1)/,
+    why: "what is not read_committed is read_uncommitted",
+  },
+  {
+    scenario: "ApiVersions of any unknown version is answered in version 0 with error 35",
+    call: "v99 with the header of v0",
+    why: "who asks what is spoken is told, whatever the header",
+  },
+  {
+    scenario: "Tagged fields must come in order and once",
+    call: /.*/,
+    why: "the protocol's rule is held to",
+  },
+  {
     scenario: "Fetch with negative limits",
     call: /.*/,
     why: "a negative limit is no room",

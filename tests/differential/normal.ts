@@ -30,6 +30,7 @@ const unordered: Readonly<Record<string, string>> = {
   topics: "name",
   groups: "groupId",
   partitionResponses: "index",
+  partitions: "partitionIndex",
   results: "groupId",
 };
 

@@ -169,13 +169,21 @@ export async function eventually<T>(failure: string, look: () => Promise<T | nul
   throw new Error(failure);
 }
 
+/** Longer than any scenario takes. */
+const LONGEST_MS = 60_000;
+
 /** Runs one scenario under names that begin with `prefix`, and gives what was answered. */
 export async function run(one: Scenario, port: number, prefix: string): Promise<unknown[]> {
   const broker = new Broker(port, prefix);
+  const tooLong = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    tooLong.reject(new Error(`no end after ${JSON.stringify(broker.answers.at(-1))}`));
+  }, LONGEST_MS);
   try {
-    await one.run(broker);
+    await Promise.race([one.run(broker), tooLong.promise]);
     return broker.answers;
   } finally {
+    clearTimeout(timer);
     await broker.close();
   }
 }

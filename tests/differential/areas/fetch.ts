@@ -138,15 +138,22 @@ export const scenarios = [
     await broker.ask(fetch, 11, { ...several(), maxWaitMs: 60_000, minBytes: 0 }, told);
     await broker.ask(fetch, 11, { ...several(), maxWaitMs: 50 }, told);
   }),
-  scenario("Fetch does not wait where one of its partitions has an error", async (broker) => {
-    const topic = await filled(broker);
-    const patient = { minBytes: 1_000_000, maxWaitMs: 60_000 };
-    await broker.ask(fetch, 11, fetching(topic, [from(3n), from(0n, 7)], patient), brief);
-    await broker.ask(fetch, 11, {
-      ...several([topic, [from(3n)]], [broker.name("missing"), [from(0n)]]),
-      ...patient,
-    }, brief);
-  }),
+  scenario(
+    "Fetch waits for what exists whatever does not, but not where an offset is out of range",
+    async (broker) => {
+      const topic = await filled(broker, "t", 2);
+      const waiting = async (label: string, request: EncodableRequestOf<typeof fetch>, maxWaitMs: number) => {
+        const start = performance.now();
+        await broker.ask(fetch, 11, { ...request, minBytes: 1_000_000, maxWaitMs }, brief, label);
+        broker.note(`${label}: waits`, performance.now() - start >= 300);
+      };
+      const missing = broker.name("missing");
+      await waiting("missing partition", fetching(topic, [from(3n), from(0n, 7)]), 300);
+      await waiting("missing topic", several([topic, [from(3n)]], [missing, [from(0n)]]), 300);
+      await waiting("nothing but a missing topic", several([missing, [from(0n)]]), 60_000);
+      await waiting("out of range", fetching(topic, [from(3n), from(9n, 1)]), 60_000);
+    },
+  ),
   scenario("Fetch that waits is woken by an append, and gives what came", async (broker) => {
     const topic = await filled(broker, "t", 2);
     const waits = broker.another().send(

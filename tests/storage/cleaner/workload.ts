@@ -49,6 +49,8 @@ export interface Seen {
   start: number;
   end: number;
   batches: SeenBatch[];
+  /** With which batch a fetch from an offset begins. */
+  byOffset: [number, number][];
   /** Which offset is found by a time, by the time's distance from the first. */
   byTime: [number, number][];
   ofMaxTimestamp: number;
@@ -132,11 +134,23 @@ async function look(client: Client, topic: string, ids: readonly number[]): Prom
     batches.push(...news.map((batch) => seenBatch(batch, ids)));
     offset = news.at(-1)!.nextOffset;
   }
+  const byOffset: [number, number][] = [];
+  for (let offset = start; offset < end; offset += 23) {
+    const { batches: [first] } = await fetchFrom(client, topic, 0, offset);
+    byOffset.push([offset, first.baseOffset]);
+  }
   const byTime: [number, number][] = [];
   for (let ms = -10_000; ms < 600_000; ms += 20_011) {
     byTime.push([ms, await offsetFor(client, topic, 0, BigInt(START + ms))]);
   }
-  return { start, end, batches, byTime, ofMaxTimestamp: await offsetFor(client, topic, 0, MAX_TIMESTAMP) };
+  return {
+    start,
+    end,
+    batches,
+    byOffset,
+    byTime,
+    ofMaxTimestamp: await offsetFor(client, topic, 0, MAX_TIMESTAMP),
+  };
 }
 
 function seenBatch(batch: BatchView, ids: readonly number[]): SeenBatch {

@@ -125,7 +125,7 @@ async function start(
   // First of all, so that a port that is taken is told at once, before anything is written.
   const addresses = bindAll(server, loaded.listeners);
 
-  const { directories, metadataDirectory } = dataDirectories(loaded);
+  const { directories, metadataDirectory } = dataDirectories(loaded, warn);
   const openStore = () => {
     const store = SqliteStore.open(metadataDirectory, warnOfCluster);
     opened.push(() => store.close());
@@ -261,10 +261,13 @@ async function start(
 }
 
 /**
- * The data directories by their absolute paths, and the one with the metadata: where that is already, so that it is found
- * whatever order they are named in, or else the first.
+ * The data directories by their absolute paths, and the one with the metadata: `metadata.log.dir`, or where it is already,
+ * so that it is found whatever order they are named in, or else the first.
  */
-function dataDirectories({ dataDirs }: LoadedConfig): { directories: string[]; metadataDirectory: string } {
+function dataDirectories(
+  { dataDirs, config }: LoadedConfig,
+  warn: (text: string) => void,
+): { directories: string[]; metadataDirectory: string } {
   const directories = [...new Set(dataDirs.map((path) => resolve(path)))];
   const withMetadata = directories.filter((path) => existsSync(join(path, METADATA_FILE)));
   if (withMetadata.length > 1) {
@@ -273,7 +276,22 @@ function dataDirectories({ dataDirs }: LoadedConfig): { directories: string[]; m
         "Move the other away, with the -wal and -shm files beside it",
     );
   }
-  return { directories, metadataDirectory: withMetadata[0] ?? directories[0] };
+  const wanted = config.get("metadata.log.dir");
+  const isOneOfThem = wanted !== null && directories.includes(resolve(wanted));
+  // Kafka's may be elsewhere, which would be one more directory to lock and to check.
+  if (wanted !== null && !isOneOfThem) {
+    warn(`metadata.log.dir is ${wanted}, which is none of log.dirs: ignored`);
+  }
+  const metadataDirectory = isOneOfThem ? resolve(wanted) : withMetadata[0] ?? directories[0];
+  if (withMetadata.some((path) => path !== metadataDirectory)) {
+    throw new StartupError(
+      `Cannot start: metadata.log.dir is ${wanted}, but ${METADATA_FILE} is in ${
+        withMetadata[0]
+      }. Move it, with the ` +
+        "-wal and -shm files beside it",
+    );
+  }
+  return { directories, metadataDirectory };
 }
 
 /** Whether a list of paths names this one, or all by "*". */

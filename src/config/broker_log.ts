@@ -162,6 +162,11 @@ export const logRows = {
   // /tmp/kafka-logs in Kafka, where a restart of the machine may lose it.
   "log.dir": list({ or: "./data", doc: "The data directory." }),
   "log.dirs": list({ from: ["log.dir"], doc: "The data directories; log.dir when not set." }),
+  "metadata.log.dir": string({
+    or: null,
+    doc:
+      "Which of the data directories has the metadata; without it the first, or the one where it is already.",
+  }),
   "cordoned.log.dirs": list({
     or: "",
     odd: "refused",

@@ -12,6 +12,7 @@ import {
   CLEAN_SHUTDOWN_FILE,
   type CleanShutdown,
   CorruptCheckpoint,
+  META_PROPERTIES_FILE,
   type MetaProperties,
   readTopicId,
   writeCleanShutdown,
@@ -167,6 +168,7 @@ export class LogManager {
 
   /** The room on the directory's device. Throws `IoError` when that does not answer. */
   space(): DeviceSpace {
+    this.needDirectory();
     return this.o.files.spaceAt(this.o.directory);
   }
 
@@ -236,9 +238,17 @@ export class LogManager {
     this.o.files.remove(`${log.path}/${MOVED_FROM_FILE}`);
   }
 
+  /** Throws `IoError` when the directory is not there any more: in its place may be one that a disk was mounted on. */
+  private needDirectory(): void {
+    const { files, directory } = this.o;
+    const path = `${directory}/${META_PROPERTIES_FILE}`;
+    if (files.stat(path) === null) throw new IoError("find", path, "ENOENT");
+  }
+
   /** All of it or, as far as the disk allows, nothing: what is half made would stay when its topic is deleted first. */
   private makePartitionDirectory(path: string, topicId: string): void {
     const { files } = this.o;
+    this.needDirectory();
     const wasThere = files.stat(path) !== null;
     try {
       files.makeDirectory(path);

@@ -1,5 +1,7 @@
 /** DescribeLogDirs and AlterReplicaLogDirs where a recording cannot show them: old versions, broken directories, restarts. */
 import { assertEquals } from "@std/assert/equals";
+import { assertRejects } from "@std/assert/rejects";
+import { StartupError } from "../../src/base/startup_error.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { alterReplicaLogDirs } from "../../src/codec/messages/alter_replica_log_dirs.ts";
 import { describeLogDirs } from "../../src/codec/messages/describe_log_dirs.ts";
@@ -144,4 +146,54 @@ Deno.test("the metadata is found in whichever directory it is, and must not be i
     results.every(({ totalBytes, usableBytes }) => totalBytes >= usableBytes && usableBytes > 0n),
     true,
   );
+});
+
+Deno.test("metadata.log.dir says which directory has the metadata, if it is one of them", async () => {
+  const inTwo = { ...settings, "metadata.log.dir": "<dir>/two" };
+  await using broker = await freePortBroker(inTwo);
+  const has = (name: string) =>
+    Deno.readDirSync(`${broker.dataDir}/${name}`).map((entry) => entry.name).toArray();
+  const metadata = "trackway-metadata.sqlite";
+  assertEquals([has("one").includes(metadata), has("two").includes(metadata)], [false, true]);
+  await broker.stop();
+  const elsewhere = await freePortBroker({ ...settings, "metadata.log.dir": "<dir>/three" }, broker.dataDir);
+  await elsewhere.stop();
+  assertEquals([has("one").includes(metadata), has("two").includes(metadata)], [false, true]);
+  assertEquals(elsewhere.log.some((line) => line.includes("which is none of log.dirs")), true);
+  await assertRejects(
+    () => freePortBroker({ ...settings, "metadata.log.dir": "<dir>/one" }, broker.dataDir),
+    StartupError,
+    "Move it",
+  );
+});
+
+Deno.test("a directory that goes away while the broker runs is told, gets nothing new, and holds nobody else up", async () => {
+  await using broker = await freePortBroker(settings);
+  await using client = await TestClient.to(broker);
+  await withTwoTopics(client);
+  await Deno.rename(`${broker.dataDir}/two`, `${broker.dataDir}/away`);
+  const gone = await described(client);
+  assertEquals([Object.keys(gone.one as object), gone.two], [["a-0"], ErrorCode.KAFKA_STORAGE_ERROR]);
+  assertEquals(await produceError(client, "a"), ErrorCode.NONE);
+  assertEquals(await move(client, `${broker.dataDir}/two`, "a"), ErrorCode.KAFKA_STORAGE_ERROR);
+  // The directory that has fewer would be the one that is gone.
+  await client.createTopic("c");
+  await client.createTopic("d");
+  assertEquals([await produceError(client, "c"), await produceError(client, "d")], [
+    ErrorCode.NONE,
+    ErrorCode.NONE,
+  ]);
+  await Deno.rename(`${broker.dataDir}/away`, `${broker.dataDir}/two`);
+  assertEquals(await produceError(client, "b"), ErrorCode.NONE);
+  assertEquals(Object.keys((await described(client)).one as object).sort(), ["a-0", "c-0", "d-0"]);
+});
+
+Deno.test("DescribeLogDirs tells cordoned directories, which get nothing new and to which nothing moves", async () => {
+  await using broker = await freePortBroker({ ...settings, "cordoned.log.dirs": "<dir>/one" });
+  await using client = await TestClient.to(broker);
+  await withTwoTopics(client);
+  const { results } = await client.send(describeLogDirs, 5, { topics: null });
+  assertEquals(results.map(({ isCordoned, topics }) => [isCordoned, topics.length]), [[true, 0], [false, 2]]);
+  assertEquals(await move(client, `${broker.dataDir}/one`, "a"), ErrorCode.INVALID_REPLICA_ASSIGNMENT);
+  assertEquals(await move(client, `${broker.dataDir}/one`, "missing"), ErrorCode.INVALID_REPLICA_ASSIGNMENT);
 });

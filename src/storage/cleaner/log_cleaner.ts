@@ -60,6 +60,8 @@ export class LogCleaner {
   private readonly cleaned = new Map<string, Cleaned>();
   /** Damaged ones: of no use to try them again. */
   private readonly damaged = new WeakSet<Log>();
+  /** Those of which a failure was told, and that were not cleaned since. */
+  private readonly failing = new WeakSet<Log>();
   private readonly idle: CleanerThread[] = [];
   private readonly rounds = new Set<Promise<void>>();
   private nextLookMs: number;
@@ -216,7 +218,8 @@ export class LogCleaner {
 
   private async replace(log: Log, found: Cleanable, group: CleanedGroup): Promise<boolean> {
     if (this.logs.get(log.name) !== log) return false;
-    if (!log.replaceSegments(this.closed ? null : found, group)) return false;
+    const isWanted = !this.closed && log.config.cleanupPolicy.compact;
+    if (!log.replaceSegments(isWanted ? found : null, group)) return false;
     try {
       // What is taken out of a later group may hide what is in this one, and must not be gone without it.
       await this.place.files.syncDirectory(log.path);
@@ -235,6 +238,7 @@ export class LogCleaner {
       case "done": {
         const { bytesRead, bytesWritten, recordsRead, recordsKept, keys } = outcome.stats;
         this.checkpoint.set(name, outcome.endOffset);
+        this.failing.delete(log);
         this.o.onCleaned?.(
           `Compacted ${name} from offset ${found.firstDirtyOffset} to ${outcome.endOffset}: ${keys} keys, ` +
             `${recordsKept} of ${recordsRead} records stay, ${bytesRead} bytes read, ${bytesWritten} written`,
@@ -246,6 +250,8 @@ export class LogCleaner {
         this.place.onWarning(`${name} is not compacted any more: ${outcome.reason}`);
         break;
       case "failed":
+        if (this.failing.has(log)) break;
+        this.failing.add(log);
         this.place.onWarning(`Cannot compact ${name} now: ${outcome.reason}; will try again`);
         break;
     }

@@ -7,6 +7,8 @@ import { ErrorCode } from "../../../src/codec/errors.ts";
 import { CLEANER_FILE } from "../../../src/storage/compacted.ts";
 import { readOffsets } from "../../../src/storage/checkpoints.ts";
 import { readText } from "../../../src/storage/files.ts";
+import { FaultyFiles } from "../../../src/storage/files_faulty.ts";
+import { MemoryFiles } from "../../../src/storage/files_memory.ts";
 import { append, DIRECTORY, mustAppend, text } from "../helpers.ts";
 import { batchesOf, type Compacting, openCompacting, recordsOf, START, type Told } from "./helpers.ts";
 
@@ -349,6 +351,49 @@ Deno.test("a damaged batch keeps its log from being compacted, and is told", asy
   assertEquals(setup.warnings.length, 1);
   assert(setup.warnings[0].includes("t-0 is not compacted any more"), setup.warnings[0]);
   assertEquals(setup.files.list(`${DIRECTORY}/t-0`).filter(({ name }) => name.endsWith(".cleaned")), []);
+});
+
+Deno.test("a cleaning changes nothing any more once the topic is not compacted, or the log was cut", async () => {
+  for (const change of ["policy", "truncation", "deletion"] as const) {
+    const setup = await openCompacting();
+    put(setup, [["a", "1"], ["a", "2"]]);
+    fill(setup);
+    fill(setup, "fill more ");
+    await setup.log.flush();
+    const { log, manager } = setup;
+    await manager.tick();
+    // The cleaning has begun in the background, and waits for its first sync.
+    if (change === "policy") log.config = { ...log.config, cleanupPolicy: { compact: false, delete: true } };
+    else if (change === "truncation") manager.truncate(log, log.nextOffset - 1);
+    else manager.remove("t", 0);
+    await manager.compactionSettled();
+    if (change === "deletion") continue;
+    assertEquals(withoutFill(recordsOf(log)).length, 2, change);
+    const left = setup.files.list(`${DIRECTORY}/t-0`).filter(({ name }) => /cleaned|swap/.test(name));
+    assertEquals([left, setup.warnings], [[], []]);
+  }
+});
+
+Deno.test("a disk that fails is told of once, and compaction goes on when it works again", async () => {
+  const memory = new MemoryFiles(() => START);
+  let isFull = false;
+  const isOutput = (path: string) => path.endsWith(".cleaned");
+  const faulty = new FaultyFiles(
+    memory,
+    ({ kind, path }) => isFull && kind === "write" && isOutput(path) ? { code: "ENOSPC" } : null,
+  );
+  const setup = await openCompacting({}, { manager: { files: faulty }, cleanerFiles: faulty });
+  put(setup, [["a", "1"], ["a", "2"]]);
+  fill(setup);
+  isFull = true;
+  for (let i = 0; i < 3; i++) await setup.compact();
+  assertEquals(setup.outcomes.map(({ kind }) => kind), ["failed", "failed", "failed"]);
+  assertEquals(setup.warnings.length, 1);
+  assert(setup.warnings[0].includes("Cannot compact t-0 now: "), setup.warnings[0]);
+  assertEquals(memory.list(`${DIRECTORY}/t-0`).filter(({ name }) => isOutput(name)), []);
+  isFull = false;
+  await setup.compact();
+  assertEquals(withoutFill(recordsOf(setup.log)), [[1, "a", "2"]]);
 });
 
 Deno.test("a thread is made when there is something to clean, kept while more may come, and ended a minute later", async () => {

@@ -80,6 +80,8 @@ export async function openCompacting(
     settings?: Partial<CleanerSettings>;
     topic?: string;
     manager?: Partial<LogManagerOptions>;
+    /** What cleaning works on, where that is not `files`. */
+    cleanerFiles?: Files;
   } = {},
 ): Promise<Compacting> {
   const clock = o.clock ?? new ManualClock();
@@ -101,7 +103,7 @@ export async function openCompacting(
       settings: () => ({ ...settings, ...o.settings }),
       makeThread: () => {
         threads.made++;
-        return { ...inlineThread(files, outcomes), end: () => threads.ended++ };
+        return { ...inlineThread(o.cleanerFiles ?? files, outcomes), end: () => threads.ended++ };
       },
     },
     ...o.manager,

@@ -126,30 +126,28 @@ export class LogCleaner {
     /** Those that came to no good end: not again before the next round. */
     const failed = new Set<Log>();
     while (!this.closed) {
-      const next = await this.dirtiest(failed);
-      if (next === null || this.closed) break;
-      const outcome = await this.cleanLog(next.log, next.found);
-      if (outcome.kind !== "done") failed.add(next.log);
+      const log = await this.dirtiest(failed);
+      if (log === null || this.closed) break;
+      // Another round may have come first.
+      const found = this.look(log);
+      if (found === null) continue;
+      const outcome = await this.cleanLog(log, found);
+      if (outcome.kind !== "done") failed.add(log);
     }
     await this.saveCheckpoint();
   }
 
-  /** What is most worth cleaning. Its log did not change since it was looked at. */
-  private async dirtiest(except: ReadonlySet<Log>): Promise<{ log: Log; found: Cleanable } | null> {
+  /** The log that is most worth cleaning. */
+  private async dirtiest(except: ReadonlySet<Log>): Promise<Log | null> {
     const slices = new Slices(this.place.clock, LOOK_MS);
-    const candidates: { log: Log; dirtyRatio: number }[] = [];
+    let dirtiest: { log: Log; dirtyRatio: number } | null = null;
     for (const log of [...this.logs.values()]) {
       if (!log.config.cleanupPolicy.compact || except.has(log)) continue;
-      const found = this.look(log);
-      if (found !== null) candidates.push({ log, dirtyRatio: found.dirtyRatio });
+      const dirtyRatio = this.look(log)?.dirtyRatio ?? -1;
+      if (dirtyRatio > (dirtiest?.dirtyRatio ?? -1)) dirtiest = { log, dirtyRatio };
       if (slices.isOver) await slices.next();
     }
-    candidates.sort((a, b) => b.dirtyRatio - a.dirtyRatio);
-    for (const { log } of candidates) {
-      const found = this.look(log);
-      if (found !== null) return { log, found };
-    }
-    return null;
+    return dirtiest?.log ?? null;
   }
 
   private look(log: Log): Cleanable | null {

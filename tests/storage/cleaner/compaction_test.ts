@@ -9,7 +9,7 @@ import { readOffsets } from "../../../src/storage/checkpoints.ts";
 import { readText } from "../../../src/storage/files.ts";
 import { FaultyFiles } from "../../../src/storage/files_faulty.ts";
 import { MemoryFiles } from "../../../src/storage/files_memory.ts";
-import { append, DIRECTORY, mustAppend, text } from "../helpers.ts";
+import { append, DIRECTORY, mustAppend, text, TOPIC_ID } from "../helpers.ts";
 import { batchesOf, type Compacting, openCompacting, recordsOf, START, type Told } from "./helpers.ts";
 
 /** Appends a batch of records, each a key and a value; null is a tombstone. Gives its first offset. */
@@ -394,6 +394,24 @@ Deno.test("a disk that fails is told of once, and compaction goes on when it wor
   isFull = false;
   await setup.compact();
   assertEquals(withoutFill(recordsOf(setup.log)), [[1, "a", "2"]]);
+});
+
+Deno.test("several threads clean several logs, each log once", async () => {
+  const setup = await openCompacting({}, { settings: { threads: 3 } });
+  const { manager, clock, outcomes } = setup;
+  const logs = [setup.log, ...[1, 2, 3, 4].map((partition) => manager.create("t", partition, TOPIC_ID))];
+  for (const log of logs) {
+    fill({ ...setup, log });
+    await log.flush();
+  }
+  for (let look = 0; look < 3; look++) {
+    clock.advance(1);
+    await manager.tick();
+  }
+  await manager.compactionSettled();
+  assertEquals(outcomes.map(({ kind }) => kind), ["done", "done", "done", "done", "done"]);
+  assert(setup.threads.made > 1, `${setup.threads.made} threads`);
+  assertEquals(setup.warnings, []);
 });
 
 Deno.test("a thread is made when there is something to clean, kept while more may come, and ended a minute later", async () => {

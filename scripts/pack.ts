@@ -82,19 +82,25 @@ async function lay(staging: string, platform: Platform): Promise<void> {
   const imported = new Set(
     graph.modules.flatMap(({ npmPackage }) => npmPackage ? packages[npmPackage].name : []),
   );
-  await tryAddons(staging, plan.external.filter((name) => imported.has(name)));
+  await tryModules(staging, plan.external.filter((name) => imported.has(name)));
 }
 
-/** The program makes do without an addon that it cannot load, only slower: nobody would notice until then. */
-async function tryAddons(staging: string, names: readonly string[]): Promise<void> {
+/**
+ * The program makes do without an addon that it cannot load, only slower, and without its thread until there is something to
+ * compact: nobody would notice until then.
+ */
+async function tryModules(staging: string, names: readonly string[]): Promise<void> {
   if (names.length === 0) throw new ScriptError("Cannot pack: the program imports no addon, and it should");
-  const script = join(staging, "try_addons.js");
-  await Deno.writeTextFile(script, names.map((name) => `import ${JSON.stringify(name)};\n`).join(""));
+  const script = join(staging, "try_modules.js");
+  const modules = [...names, `./${cleanerThreadPath}`];
+  await Deno.writeTextFile(script, modules.map((name) => `import ${JSON.stringify(name)};\n`).join(""));
   // Another DENO_DIR, empty: the one of this machine has the packages, and would hide that they are missing here.
   const denoDir = await Deno.makeTempDir({ prefix: "trackway-pack-deno-" });
   try {
     const args = [...runArguments, script];
-    await stdoutOf("load the addons", join(staging, runtimePath), args, staging, { DENO_DIR: denoDir });
+    await stdoutOf("load the addons and the thread's module", join(staging, runtimePath), args, staging, {
+      DENO_DIR: denoDir,
+    });
   } finally {
     await Deno.remove(denoDir, { recursive: true });
     await Deno.remove(script);

@@ -182,6 +182,7 @@ async function start(
     replicas,
     clock,
     report: warnOfStorage,
+    bytesPerSecond: () => config.get("replica.alter.log.dirs.io.max.bytes.per.second") ?? Infinity,
     onMoved: (text) => storageLog.info("{text}", { text }),
   });
   opened.push(() => mover.close());

@@ -191,8 +191,8 @@ export const clusterRows = {
     min: 0,
     update: "cluster-wide",
     internal: true,
-    unused: true,
-    doc: "Bytes a second that moves between data directories may take; they go as fast as the disks.",
+    doc:
+      "Bytes a second that moves between data directories may take; without it they go as fast as the disks.",
   }),
   "client.quota.callback.class": javaClass({
     or: null,

@@ -22,6 +22,8 @@ export interface LogMoverOptions {
   readonly replicas: Replicas;
   readonly clock: Clock;
   readonly report: (problem: string) => void;
+  /** What all moves together may copy in a second (`replica.alter.log.dirs.io.max.bytes.per.second`). */
+  readonly bytesPerSecond?: () => number;
   /** Told of each move that is done. */
   readonly onMoved?: (text: string) => void;
 }
@@ -35,6 +37,8 @@ const CHUNK_BYTES = 1 << 20;
 const LAST_BYTES = 256 * 1024;
 /** Moves at once; more would only have the disks seek more. */
 const MOVING_AT_ONCE = 2;
+/** How often a move that waits for its turn to copy looks whether it may copy more by now. */
+const PAY_EVERY_MS = 500;
 /** Before a log that could not be read is read again. */
 const RETRY_MS = 1000;
 
@@ -55,6 +59,8 @@ export class LogMover {
   private readonly moves = new Map<string, Move>();
   private readonly waiting: Move[] = [];
   private readonly running = new Set<Promise<void>>();
+  /** When what was copied so far would be, at the speed that is allowed; by the monotonic clock. */
+  private paidUntilMs = -Infinity;
   /** Ends each pause before its time. */
   private readonly pauses = new Set<() => void>();
   private closed = false;
@@ -156,7 +162,10 @@ export class LogMover {
         move.target.futures.drop(move.copy!);
         move.copy = newCopy(move);
       }
+      const before = move.copy!.sizeInBytes;
       const copied = await this.copyChunk(move, log);
+      if (!this.goesOn(move)) return false;
+      await this.payFor(move.copy!.sizeInBytes - before);
       if (!this.goesOn(move)) return false;
       if (copied === "all") {
         await move.copy!.flush();
@@ -238,6 +247,19 @@ export class LogMover {
       source.disown(former);
       // The mark tells the next start which of the two goes on.
       this.o.report(`Cannot remove what ${copy.path} has taken the place of: ${error.message}`);
+    }
+  }
+
+  /** Waits until as much time has passed as so many bytes may take. */
+  private async payFor(bytes: number): Promise<void> {
+    const { clock, bytesPerSecond } = this.o;
+    const perSecond = bytesPerSecond?.() ?? Infinity;
+    if (perSecond === Infinity || bytes <= 0) return;
+    this.paidUntilMs = Math.max(this.paidUntilMs, clock.monotonic()) + bytes / Math.max(1, perSecond) * 1000;
+    while (!this.closed && clock.monotonic() < this.paidUntilMs) {
+      await this.pause(Math.min(PAY_EVERY_MS, this.paidUntilMs - clock.monotonic()));
+      // What was allowed may have been raised meanwhile, or set free.
+      if ((bytesPerSecond?.() ?? Infinity) > perSecond) this.paidUntilMs = clock.monotonic();
     }
   }
 

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert/equals";
-import { ManualClock } from "../../src/base/clock.ts";
+import { ManualClock, systemClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { LogMover } from "../../src/replication/log_mover.ts";
+import { LogMover, type LogMoverOptions } from "../../src/replication/log_mover.ts";
 import { Partition } from "../../src/replication/partition.ts";
 import { Replicas } from "../../src/replication/replicas.ts";
 import type { Files } from "../../src/storage/files.ts";
@@ -34,22 +34,28 @@ class Stage {
     readonly logs: LogDirectories,
     readonly partition: Partition,
     readonly warnings: string[],
+    o: Partial<LogMoverOptions>,
   ) {
     this.replicas.add(partition);
     this.mover = new LogMover({
       logs,
       replicas: this.replicas,
       clock: new ManualClock(),
+      ...o,
       report: (text) => this.told(warnings, text),
       onMoved: (text) => this.told(this.moved, text),
     });
   }
 
-  static async open(files: Files = memory(), config: Partial<LogConfig> = {}): Promise<Stage> {
+  static async open(
+    files: Files = memory(),
+    config: Partial<LogConfig> = {},
+    o: Partial<LogMoverOptions> = {},
+  ): Promise<Stage> {
     const whole = { ...defaultLogConfig, fileDeleteDelayMs: 0, ...config };
     const { logs, warnings } = await openDirectories(files, { configOf: () => whole });
     const log = logs.get("t", 0) ?? logs.create("t", 0, TOPIC_ID);
-    return new Stage(files, logs, new Partition(log, TOPIC_ID, 1, 0, [1]), warnings);
+    return new Stage(files, logs, new Partition(log, TOPIC_ID, 1, 0, [1]), warnings, o);
   }
 
   private told(into: string[], text: string): void {
@@ -264,6 +270,23 @@ Deno.test("a move that was cut short by a stop is begun again by the next start"
   await settled;
   assertEquals([again.place, again.end], [TWO, 5]);
   await again.close();
+});
+
+Deno.test("moves take no more bytes a second than they may, until more is allowed", async () => {
+  let allowed = 200_000;
+  const stage = await Stage.open(memory(), {}, { clock: systemClock, bytesPerSecond: () => allowed });
+  for (let i = 0; i < 3; i++) stage.append(1, { bytes: 10_000 });
+  const startedMs = performance.now();
+  await stage.moveTo(TWO);
+  const tookMs = performance.now() - startedMs;
+  assertEquals(tookMs > 140, true, `${tookMs} ms for 30,000 bytes at ${allowed} bytes a second`);
+  allowed = 1;
+  const settled = stage.settled();
+  stage.move(THREE);
+  allowed = Infinity;
+  await settled;
+  assertEquals([stage.place, stage.end], [THREE, 3]);
+  await stage.close();
 });
 
 // ------------------------------------------------------------------------------------------ the disk at every operation

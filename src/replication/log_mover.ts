@@ -140,7 +140,10 @@ export class LogMover {
   }
 
   private async run(move: Move): Promise<void> {
-    const { name } = move.partition.log;
+    const { log } = move.partition;
+    const { name } = log;
+    // A copy that has a record and never gets its tombstone would have it come back. Kafka holds compaction up, too.
+    const letGo = this.o.logs.managerOf(log)?.holdCompaction(log);
     try {
       if (await this.copyAndTakeOver(move)) {
         this.o.onMoved?.(`Moved ${name} to ${move.target.directory}`);
@@ -149,6 +152,7 @@ export class LogMover {
       if (!(error instanceof IoError)) throw error;
       if (!move.cancelled) this.tellOfFailure(move, error);
     } finally {
+      letGo?.();
       // A stop leaves the copy, by which the next start knows of the move.
       if (!this.closed && !move.cancelled) this.cancel(move);
     }

@@ -274,6 +274,14 @@ export class Log {
     this.state.isBeingCleaned = isCleaned;
   }
 
+  /** Compaction waits while this is above 0. */
+  get copiesUnderWay(): number {
+    return this.state.copiesUnderWay;
+  }
+  set copiesUnderWay(count: number) {
+    this.state.copiesUnderWay = count;
+  }
+
   /** Forgets idempotent producers that were silent for `producer.id.expiration.ms` at the monotonic clock's `now`. */
   expireProducers(now: number): void {
     const { unopened, producers, config } = this.state;

@@ -32,7 +32,7 @@ export interface Cleanable {
  */
 export function cleanable(log: LogState, cleanedUpTo: number | undefined, now: number): Cleanable | null {
   const { config } = log;
-  if (!config.cleanupPolicy.compact || log.offline !== null) return null;
+  if (!config.cleanupPolicy.compact || log.offline !== null || log.copiesUnderWay > 0) return null;
   if (log.segments.list.length < 2) return null;
   // Without the times, which have to be read from the files: only less is due by them.
   if (log.unopened !== null && config.maxCompactionLagMs === NO_LIMIT) {
@@ -124,7 +124,7 @@ export function replaceSegments(log: LogState, found: Cleanable | null, by: Clea
   if (log.unopened !== null || log.offline !== null || segments.gone) return false;
   const replaced = found?.segments.filter(({ baseOffset }) => by.replaced.includes(baseOffset)) ?? [];
   const first = segments.list.indexOf(replaced[0]);
-  const isThere = first >= 0 && log.truncations === found?.truncations &&
+  const isThere = first >= 0 && log.copiesUnderWay === 0 && log.truncations === found?.truncations &&
     replaced.every((segment, i) => segments.list[first + i] === segment);
   if (!isThere) {
     log.attempt("remove what was cleaned in vain of", () => segments.removeCleaned(by.replaced[0]));

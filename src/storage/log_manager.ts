@@ -225,6 +225,13 @@ export class LogManager {
     this.upkeep.startMoved();
   }
 
+  /** Compaction leaves a log alone until what is given is called: a copy of it is made. */
+  holdCompaction(log: Log): () => void {
+    log.copiesUnderWay++;
+    this.cleaner?.interrupt(log.name);
+    return () => log.copiesUnderWay--;
+  }
+
   /** Has no more to do with a log whose directory could not be moved away. */
   disown(log: Log): void {
     log.letGo(`The partition ${log.name} has moved to another directory`);

@@ -24,6 +24,8 @@ export function takeOver(copy: LogState, source: LogState): void {
   }
   if (segments.directoryUnsynced) segments.syncNames();
   copy.startOffset = source.startOffset;
+  // It may have been compacted, and not be any more, since the copy was begun.
+  copy.wasCompacted ||= !source.isDense;
   copy.epochFile.epochs = source.epochFile.epochs;
   copy.epochFile.changed(true);
   copy.epochFile.write();

@@ -112,6 +112,8 @@ export class LogState {
   readonly compactedBelowRecoveryPoint: boolean;
   /** Is being cleaned: retention leaves it alone, since compaction replaces segments that it has to find again. */
   isBeingCleaned = false;
+  /** How many copies of it are being made: compaction leaves it alone, since a copy with a record has to get its tombstone. */
+  copiesUnderWay = 0;
   /** Null once everything is open. */
   unopened: Unopened | null;
   /** What the log reached when it was last used, as far as the checkpoints know. */

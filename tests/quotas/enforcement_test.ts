@@ -93,7 +93,7 @@ async function timed<T>(call: Promise<T>): Promise<[T, number]> {
   return [result, performance.now() - start];
 }
 
-/** Whether `ms` is at least what the client was told, timers being a little early at times. */
+/** Whether `ms`, from before the request that was too much, is at least what was told; timers may be a little early. */
 function waited(ms: number, throttleTimeMs: number): boolean {
   return ms > throttleTimeMs - 5;
 }
@@ -103,11 +103,13 @@ Deno.test("a producer above its quota is answered at once, and its next request 
   await createTopic(broker, "t");
   await setQuota(broker, { "client-id": "p" }, "producer_byte_rate", 10_000);
   const client = await connect(broker, "p");
-  const [first, firstMs] = await timed(client.send(produce, 9, producing("t", 13_000)));
+  const start = performance.now();
+  const [first, firstMs] = await timed(client.send(produce, 9, producing("t", 18_000)));
   assertEquals([first.responses[0].partitionResponses[0].errorCode, first.throttleTimeMs > 250], [0, true]);
   assertEquals(firstMs < first.throttleTimeMs, true, `${firstMs} ms for the answer`);
-  const [, secondMs] = await timed(client.send(heartbeat, 4, beating));
-  assertEquals(waited(secondMs, first.throttleTimeMs), true, `${secondMs} of ${first.throttleTimeMs} ms`);
+  await client.send(heartbeat, 4, beating);
+  const ms = performance.now() - start;
+  assertEquals(waited(ms, first.throttleTimeMs), true, `${ms} of ${first.throttleTimeMs} ms`);
   await client.close();
 });
 
@@ -116,7 +118,7 @@ Deno.test("an old producer is throttled in the same way", async () => {
   await createTopic(broker, "t");
   await setQuota(broker, { user: "ANONYMOUS" }, "producer_byte_rate", 10_000);
   const client = await connect(broker, "p");
-  const [{ throttleTimeMs }, ms] = await timed(client.send(produce, 3, producing("t", 12_000)));
+  const [{ throttleTimeMs }, ms] = await timed(client.send(produce, 3, producing("t", 18_000)));
   assertEquals([throttleTimeMs > 150, ms < throttleTimeMs], [true, true]);
   await client.close();
 });
@@ -126,8 +128,10 @@ Deno.test("a producer that wants no answers is muted all the same", async () => 
   await createTopic(broker, "t");
   await setQuota(broker, { "client-id": "p" }, "producer_byte_rate", 10_000);
   const client = await connect(broker, "p");
+  const start = performance.now();
   await client.sendOnly(produce, 9, producing("t", 13_000, 0));
-  const [, ms] = await timed(client.send(heartbeat, 4, beating));
+  await client.send(heartbeat, 4, beating);
+  const ms = performance.now() - start;
   assertEquals(ms > 250, true, `${ms} ms`);
   await client.close();
 });
@@ -139,7 +143,7 @@ Deno.test("other clients of the broker are not held up by one that is muted", as
   const muted = await connect(broker, "p"), other = await connect(broker, "q");
   const { throttleTimeMs } = await muted.send(produce, 9, producing("t", 10_000));
   const [{ throttleTimeMs: none }, ms] = await timed(other.send(produce, 9, producing("t", 10_000)));
-  assertEquals([throttleTimeMs > 5000, none, ms < 1000], [true, 0, true]);
+  assertEquals([throttleTimeMs > 5000, none, ms < throttleTimeMs], [true, 0, true]);
   await muted.close();
   await other.close();
 });
@@ -154,6 +158,7 @@ Deno.test("a fetch above its quota gets nothing and no session, and the same rec
   const fresh = { sessionId: 0, sessionEpoch: 0 };
   const first = await client.send(fetch, 12, fetching("t", fresh));
   assertEquals([first.throttleTimeMs, first.responses.length, first.sessionId > 0], [0, 1, true]);
+  const start = performance.now();
   const second = await client.send(fetch, 12, fetching("t", fresh));
   assertEquals([second.throttleTimeMs > 100, second.errorCode, second.responses, second.sessionId], [
     true,
@@ -162,7 +167,8 @@ Deno.test("a fetch above its quota gets nothing and no session, and the same rec
     0,
   ]);
   // What was not sent does not count: otherwise it would never come.
-  const [third, ms] = await timed(client.send(fetch, 12, fetching("t", fresh)));
+  const third = await client.send(fetch, 12, fetching("t", fresh));
+  const ms = performance.now() - start;
   assertEquals(waited(ms, second.throttleTimeMs), true, `${ms} ms`);
   const later = third.throttleTimeMs === 0 ? third : await untilSent(client, () => fetching("t", fresh));
   assertEquals([later.responses.length, later.responses[0].partitions[0].records!.length > 6000], [1, true]);
@@ -211,11 +217,11 @@ Deno.test("a client whose requests take too much time is throttled, by a sample 
   await using broker = await freePortBroker(SHORT_WINDOWS);
   await setQuota(broker, { "client-id": "busy" }, "request_percentage", 1e-6);
   const client = await connect(broker, "busy");
+  const start = performance.now();
   const { throttleTimeMs } = await client.send(heartbeat, 4, beating);
   assertEquals(throttleTimeMs, 1000);
-  const [, ms] = await timed(
-    client.send(apiVersions, 0, { clientSoftwareName: "", clientSoftwareVersion: "" }),
-  );
+  await client.send(apiVersions, 0, { clientSoftwareName: "", clientSoftwareVersion: "" });
+  const ms = performance.now() - start;
   assertEquals(waited(ms, 1000), true, `${ms} ms`);
   await client.close();
 });

@@ -198,17 +198,25 @@ export class LogSegments {
 
   /** Renames a segment's files, which go for good `delayMs` later. */
   private rename(segment: Segment, delayMs: number): void {
+    const ending = this.deletedEnding(segment);
     for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
       const path = this.pathOf(offsetName(segment.baseOffset, suffix));
       try {
-        this.files.rename(path, path + DELETED_SUFFIX);
+        this.files.rename(path, path + ending);
       } catch (error) {
         if (!(error instanceof IoError && error.notFound)) throw error;
         continue;
       }
-      this.trash.add(path + DELETED_SUFFIX, delayMs);
+      this.trash.add(path + ending, delayMs);
     }
-    segment.renamed(DELETED_SUFFIX);
+    segment.renamed(ending);
+  }
+
+  /** One that no file has which a compaction before has given up: to replace a large file takes as long as to remove it. */
+  private deletedEnding({ log }: Segment): string {
+    let ending = DELETED_SUFFIX;
+    for (let n = 2; this.files.stat(log.path + ending) !== null; n++) ending = `.${n}${DELETED_SUFFIX}`;
+    return ending;
   }
 
   /**

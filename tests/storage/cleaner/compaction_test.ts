@@ -326,7 +326,7 @@ Deno.test("retention works on a compacted log when both are asked for, and comes
   });
   for (let i = 0; i < 6; i++) {
     put(setup, [["a", "x".repeat(200)]]);
-    setup.clock.advance(20_000);
+    setup.clock.advance(15_000);
   }
   await setup.compact();
   setup.log.isBeingCleaned = true;
@@ -432,6 +432,27 @@ Deno.test("a thread is made when there is something to clean, kept while more ma
   await setup.compact();
   await setup.manager.close();
   assertEquals(setup.threads, { made: 2, ended: 2 });
+});
+
+Deno.test("what a compaction gave up stays for file.delete.delay.ms, also when there is another one before", async () => {
+  const setup = await openCompacting({ fileDeleteDelayMs: 60_000 });
+  const deleted = () =>
+    setup.files.list(`${DIRECTORY}/t-0`).map(({ name }) => name)
+      .filter((name) => /^0{20}\.log.*\.deleted$/.test(name)).sort();
+  for (let round = 0; round < 2; round++) {
+    put(setup, [["a", `${round}`]]);
+    fill(setup);
+    fill(setup);
+    await setup.compact();
+    setup.clock.advance(25_000);
+  }
+  const [first, second] = ["00000000000000000000.log.2.deleted", "00000000000000000000.log.deleted"];
+  assertEquals(deleted(), [first, second]);
+  await setup.manager.tick();
+  assertEquals(deleted(), [first, second]);
+  setup.clock.advance(15_000);
+  await setup.manager.tick();
+  assertEquals(deleted(), [first]);
 });
 
 Deno.test("an answer that is being sent from a segment's file goes on while the segment is replaced", async () => {

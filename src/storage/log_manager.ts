@@ -408,6 +408,7 @@ export class LogManager {
     });
     clean = this.attempt("write checkpoints", () => {
       this.checkpoints.writeAll();
+      this.compactedTo.saveNow();
       if (clean) {
         const path = `${this.o.directory}/${CLEAN_SHUTDOWN_FILE}`;
         writeCleanShutdown(this.o.files, path, brokerEpoch, this.checkpoints.sum);

@@ -17,6 +17,7 @@ import {
   rebalancing,
   syncing,
 } from "../setup/groups.ts";
+import { createTopic } from "../setup/topics.ts";
 
 export const scenarios = [
   scenario("SyncGroup in every version gives the assignment", async (broker) => {
@@ -72,6 +73,7 @@ export const scenarios = [
   }),
   scenario("SyncGroup during a rebalance is refused", async (broker) => {
     const group = await newGroup(broker);
+    const topic = await createTopic(broker, "t");
     const first = await joined(broker, group);
     const joins = broker.another().send(joinGroup, 3, joining(group));
     await rebalancing(broker, group, first);
@@ -80,7 +82,7 @@ export const scenarios = [
     await broker.ask(
       offsetCommit,
       8,
-      committing(group, "x", { memberId: first.memberId, generationIdOrMemberEpoch: first.generationId }),
+      committing(group, topic, { memberId: first.memberId, generationIdOrMemberEpoch: first.generationId }),
     );
     await broker.send(leaveGroup, 2, { groupId: group, memberId: first.memberId, members: [] });
     const second = await joins;
@@ -89,7 +91,7 @@ export const scenarios = [
     const member = { memberId: second!.memberId, generationId: second!.generationId };
     await broker.ask(heartbeat, 3, { groupId: group, ...member }, undefined, "assignment awaited");
     const commit = { memberId: member.memberId, generationIdOrMemberEpoch: member.generationId };
-    await broker.ask(offsetCommit, 8, committing(group, "x", commit), undefined, "assignment awaited");
+    await broker.ask(offsetCommit, 8, committing(group, topic, commit), undefined, "assignment awaited");
   }),
   scenario("SyncGroup holds protocol type and name against the group's", async (broker) => {
     const group = await newGroup(broker);
@@ -234,6 +236,7 @@ export const scenarios = [
   }),
   scenario("Static members: who was replaced is fenced in every call", async (broker) => {
     const group = await newGroup(broker);
+    const topic = await createTopic(broker, "t");
     const first = await joinedStatic(broker, group, "i");
     const again = (await broker.send(joinGroup, 9, joining(group, { groupInstanceId: "i" })))!;
     const fenced = { groupId: group, ...first, groupInstanceId: "i" };
@@ -242,7 +245,7 @@ export const scenarios = [
     await broker.ask(syncGroup, 4, { ...fenced, assignments: [] });
     await broker.ask(joinGroup, 9, joining(group, { memberId: first.memberId, groupInstanceId: "i" }));
     const commit = { memberId: first.memberId, generationIdOrMemberEpoch: 1, groupInstanceId: "i" };
-    await broker.ask(offsetCommit, 8, committing(group, "x", commit));
+    await broker.ask(offsetCommit, 8, committing(group, topic, commit));
     const members = [{ memberId: first.memberId, groupInstanceId: "i" }];
     await broker.ask(leaveGroup, 5, { groupId: group, memberId: "", members });
     // Without its instance id it is just unknown.

@@ -35,8 +35,15 @@ export const scenarios = [
   scenario("JoinGroup holds the session timeout against the limits of the broker", async (broker) => {
     const group = await newGroup(broker);
     const timeouts = [5_999, 6_000, 1_800_000, 1_800_001, 0, -1, 2 ** 31 - 1];
-    const requests = timeouts.map((ms) => [`${ms} ms`, joining(`${group}${ms}`, { sessionTimeoutMs: ms })]);
-    await broker.askEach(joinGroup, [0, 3, 9], Object.fromEntries(requests));
+    for (const version of [0, 3, 9]) {
+      const requests = timeouts.map((sessionTimeoutMs) => {
+        return [
+          `${sessionTimeoutMs} ms`,
+          joining(`${group}${version} ${sessionTimeoutMs}`, { sessionTimeoutMs }),
+        ];
+      });
+      await broker.askEach(joinGroup, version, Object.fromEntries(requests));
+    }
   }),
   scenario("JoinGroup takes any rebalance timeout", async (broker) => {
     const group = await newGroup(broker);
@@ -216,7 +223,8 @@ export const scenarios = [
       5,
       syncing(group, pending, { protocolType: "consumer", protocolName: "range" }),
     );
-    await broker.ask(offsetCommit, 8, committing(group, "x", { memberId, generationIdOrMemberEpoch: 1 }));
+    const topic = await createTopic(broker, "t");
+    await broker.ask(offsetCommit, 8, committing(group, topic, { memberId, generationIdOrMemberEpoch: 1 }));
     await broker.ask(joinGroup, 4, joining(`${group}2`, { memberId }), undefined, "another group");
     await broker.ask(joinGroup, 3, joining(group, { memberId }), undefined, "an older version");
     await broker.ask(joinGroup, 4, joining(group, { memberId }), undefined, "again");

@@ -20,7 +20,9 @@ function damaged(bytes: Uint8Array, at: number, value?: number): Uint8Array {
 export const scenarios = [
   scenario("Produce gives each batch the next offset, in every version with batches", async (broker) => {
     const topic = await createTopic(broker, "t");
-    for (const version of [3, 5, 7, 8, 9, 11, 12]) await append(broker, topic, batchOf(["a", "b"]), version);
+    for (const version of [3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
+      await append(broker, topic, batchOf(["a", "b"]), version);
+    }
   }),
   scenario("Produce refuses acks outside of -1, 0 and 1", async (broker) => {
     const topic = await createTopic(broker, "t");

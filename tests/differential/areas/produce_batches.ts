@@ -267,6 +267,18 @@ export const scenarios = [
     }, 3);
     await appendEach(broker, topic, { "three": joinedBytes(one, one, one) });
   }),
+  scenario("Produce where more replicas must be in sync than there are", async (broker) => {
+    const topic = await createTopic(broker, "t", { "min.insync.replicas": "2" });
+    const one = batchOf(["a"]);
+    for (const version of [3, 9]) {
+      for (const acks of [-1, 1]) {
+        await broker.ask(produce, version, produceTo(topic, one, { acks }), undefined, `acks ${acks}`);
+      }
+      const damaged = produceTo(topic, one.slice(0, one.length - 1));
+      await broker.ask(produce, version, damaged, undefined, "damaged");
+    }
+    await stored(broker, topic);
+  }),
   scenario(
     "Produce to a compacted topic: tombstones, and what has no key in a compressed batch",
     async (broker) => {

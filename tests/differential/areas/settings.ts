@@ -63,6 +63,7 @@ export const scenarios = [
   }),
   scenario("A member that is not heard of in its session is out, and its group goes on", async (broker) => {
     const group = await newGroup(broker);
+    const topic = await createTopic(broker, "t");
     const member = await joined(broker, group, { sessionTimeoutMs: 200 });
     await broker.ask(heartbeat, 4, { groupId: group, ...member }, undefined, "before");
     await eventually("the member stays", async () => {
@@ -74,7 +75,7 @@ export const scenarios = [
     });
     await broker.ask(heartbeat, 4, { groupId: group, ...member }, undefined, "after");
     await broker.ask(syncGroup, 4, syncing(group, member));
-    await broker.ask(offsetCommit, 8, committing(group, "x", { ...member, generationIdOrMemberEpoch: 1 }));
+    await broker.ask(offsetCommit, 8, committing(group, topic, { ...member, generationIdOrMemberEpoch: 1 }));
     await broker.ask(joinGroup, 3, joining(group, { memberId: member.memberId }), undefined, "the old id");
     await broker.ask(joinGroup, 3, joining(group), undefined, "anew");
   }),

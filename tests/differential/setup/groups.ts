@@ -1,5 +1,6 @@
 /** Classic groups for scenarios: joined and synced, without anything written down. */
 import { ErrorCode } from "../../../src/codec/errors.ts";
+import { describeGroups } from "../../../src/codec/messages/describe_groups.ts";
 import { findCoordinator } from "../../../src/codec/messages/find_coordinator.ts";
 import { heartbeat } from "../../../src/codec/messages/heartbeat.ts";
 import { joinGroup } from "../../../src/codec/messages/join_group.ts";
@@ -95,6 +96,17 @@ export async function pair(
   );
   await followerSyncs;
   return { leader, follower, other };
+}
+
+/** Waits until the group has so many members. */
+export async function hasMembers(broker: Broker, groupId: string, count: number): Promise<void> {
+  await eventually(`${groupId} does not get ${count} members`, async () => {
+    const seen = await broker.send(describeGroups, 5, {
+      groups: [groupId],
+      includeAuthorizedOperations: false,
+    });
+    return seen!.groups[0].members.length === count ? true : null;
+  });
 }
 
 /** Waits until the member hears that its group rebalances. */

@@ -4,8 +4,8 @@ import type { CleaningJob } from "./job.ts";
 
 /** Offsets in an index are 31 bits. */
 const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
-/** Files are renamed on the event loop: so many at once take it a few milliseconds. */
-const MAX_SEGMENTS = 32;
+/** Files are renamed on the event loop: those of so many segments take it some two milliseconds. */
+const MAX_SEGMENTS = 16;
 
 export interface Groupable {
   readonly baseOffset: number;

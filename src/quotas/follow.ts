@@ -1,5 +1,6 @@
 /** Quotas that follow the metadata: what AlterClientQuotas changes holds for the next request. */
 import type { Clock } from "../base/clock.ts";
+import type { ClientQuotas } from "../cluster/client_quotas.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { BrokerConfig } from "../config/broker_config.ts";
 import { Quotas } from "./quotas.ts";
@@ -17,10 +18,9 @@ export function followQuotas(config: BrokerConfig, cluster: Cluster, clock: Cloc
     },
     clock: () => clock.monotonic(),
   });
-  const setLimits = () => quotas.setLimits([...cluster.image.clientQuotas.values()]);
-  setLimits();
-  cluster.onChange((change) => {
-    if (change.clientQuotas.length > 0) setLimits();
-  });
+  const change = (changed: readonly ClientQuotas[]) =>
+    quotas.change(changed, cluster.image.clientQuotas.values());
+  change([...cluster.image.clientQuotas.values()]);
+  cluster.onChange(({ clientQuotas }) => change(clientQuotas));
   return quotas;
 }

@@ -80,7 +80,7 @@ export class MutationAllowance {
 
 export class MutationQuota {
   readonly name = NAME;
-  #table = new QuotaTable([], NAME);
+  readonly #table = new QuotaTable([], NAME);
   readonly #meters: Meters<BucketMeter>;
 
   constructor(windows: Windows, private readonly clock: () => number) {
@@ -91,9 +91,9 @@ export class MutationQuota {
     return !this.#table.isEmpty;
   }
 
-  /** Goes by these limits from now on; debts stay. */
-  setLimits(all: Iterable<ClientQuotas>): void {
-    this.#table = new QuotaTable(all, NAME);
+  /** Has these entities have what they have now; debts stay. */
+  changeLimits(changed: Iterable<ClientQuotas>): void {
+    this.#table.change(changed);
   }
 
   /** What a request of this client may change; `isStrict` for versions that know THROTTLING_QUOTA_EXCEEDED. */

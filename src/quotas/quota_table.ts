@@ -30,25 +30,42 @@ export class QuotaTable {
   readonly #users: Limits = new Map();
   readonly #clients: Limits = new Map();
   readonly #clientsOfUsers = new Map<string | null, Limits>();
-  /** Whether nobody has a limit. */
-  readonly isEmpty: boolean;
+  #count = 0;
 
-  constructor(all: Iterable<ClientQuotas>, name: QuotaName) {
-    let isEmpty = true;
-    for (const { entity, quotas } of all) {
-      const limit = quotas.get(name);
-      if (limit === undefined) continue;
-      isEmpty = false;
-      const { user, "client-id": clientId } = entity;
-      if (clientId === undefined) this.#users.set(user!, limit);
-      else if (user === undefined) this.#clients.set(clientId, limit);
-      else {
-        const ofUser = this.#clientsOfUsers.get(user);
-        if (ofUser === undefined) this.#clientsOfUsers.set(user, new Map([[clientId, limit]]));
-        else ofUser.set(clientId, limit);
-      }
+  constructor(all: Iterable<ClientQuotas>, private readonly name: QuotaName) {
+    this.change(all);
+  }
+
+  /** Whether nobody has a limit. */
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Has these entities have what they have now. There may be many others: they are not looked at. */
+  change(changed: Iterable<ClientQuotas>): void {
+    for (const { entity: { user, "client-id": clientId }, quotas } of changed) {
+      if (clientId !== undefined) {
+        const limits = user === undefined ? this.#clients : this.#limitsOf(user);
+        this.#set(limits, clientId, quotas);
+        if (user !== undefined && limits.size === 0) this.#clientsOfUsers.delete(user);
+      } else if (user !== undefined) this.#set(this.#users, user, quotas);
     }
-    this.isEmpty = isEmpty;
+  }
+
+  #limitsOf(user: string | null): Limits {
+    const known = this.#clientsOfUsers.get(user);
+    if (known !== undefined) return known;
+    const limits: Limits = new Map();
+    this.#clientsOfUsers.set(user, limits);
+    return limits;
+  }
+
+  #set(limits: Limits, name: string | null, quotas: ClientQuotas["quotas"]): void {
+    const limit = quotas.get(this.name);
+    if (limits.delete(name)) this.#count--;
+    if (limit === undefined) return;
+    limits.set(name, limit);
+    this.#count++;
   }
 
   /** The limit for a client; null when it has none. */

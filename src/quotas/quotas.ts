@@ -57,11 +57,14 @@ export class Quotas {
     this.connections = new ConnectionRates(windows);
   }
 
-  /** Goes by these limits from now on. */
-  setLimits(all: Iterable<ClientQuotas>): void {
+  /**
+   * Goes by what the entities in `changed` have from now on. `all` has every entity, with these: it is looked through only
+   * when addresses are among those, of which several may have the same limit.
+   */
+  change(changed: readonly ClientQuotas[], all: Iterable<ClientQuotas>): void {
     const kinds = [this.produce, this.fetch, this.request, this.mutations];
-    for (const kind of kinds) kind.setLimits(all);
-    this.connections.setLimits(all);
+    for (const kind of kinds) kind.changeLimits(changed);
+    if (changed.some(({ entity: { ip } }) => ip !== undefined)) this.connections.setLimits(all);
     this.isActive = kinds.some((kind) => kind.isSet);
   }
 

@@ -43,7 +43,7 @@ export class RateMeter implements Meter {
 }
 
 export class RateQuota {
-  #table: QuotaTable;
+  readonly #table: QuotaTable;
   readonly #meters: Meters<RateMeter>;
 
   constructor(
@@ -63,9 +63,9 @@ export class RateQuota {
     return !this.#table.isEmpty;
   }
 
-  /** Goes by these limits from now on; what was counted stays. */
-  setLimits(all: Iterable<ClientQuotas>): void {
-    this.#table = new QuotaTable(all, this.name);
+  /** Has these entities have what they have now; what was counted stays. */
+  changeLimits(changed: Iterable<ClientQuotas>): void {
+    this.#table.change(changed);
   }
 
   /** The meter of a client; null when it has no quota. */

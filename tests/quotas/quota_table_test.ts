@@ -64,3 +64,22 @@ Deno.test("QuotaTable tells a client without a name from the default", () => {
     clientId: "",
   });
 });
+
+Deno.test("QuotaTable.change() leaves of every entity what it had last, and nothing where it was taken away", () => {
+  const table = new QuotaTable([], "producer_byte_rate");
+  const found = () => table.find("ada", "app")?.limit ?? null;
+  for (const [entity] of precedence.toReversed()) {
+    const others = found();
+    for (const limit of [1, 2]) {
+      table.change(quotasOf([entity, { producer_byte_rate: limit, consumer_byte_rate: 9 }]));
+      assertEquals([found(), table.isEmpty], [limit, false]);
+    }
+    table.change(quotasOf([entity, { consumer_byte_rate: 9 }]));
+    assertEquals([found(), table.isEmpty], [others, others === null]);
+    table.change(quotasOf([entity, { producer_byte_rate: 3 }]));
+  }
+  table.change(
+    quotasOf(...precedence.map(([entity]) => [entity, {}] as [QuotaEntity, Record<string, number>])),
+  );
+  assertEquals([found(), table.isEmpty], [null, true]);
+});

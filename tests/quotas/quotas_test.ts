@@ -5,18 +5,33 @@ import { Metrics } from "../../src/observe/metrics.ts";
 import { percentOfSecond, throttled } from "../../src/quotas/quotas.ts";
 import { quotaSamples } from "../../src/quotas/samples.ts";
 import { Meters } from "../../src/quotas/meters.ts";
-import { noQuotas, quotasOf, quotasWith } from "./support.ts";
+import { noQuotas, quotasOf, quotasWith, setQuotas } from "./support.ts";
 
 const HOUR_MS = 3_600_000;
 
 Deno.test("Quotas are not active until a user or a client id has one", () => {
   const quotas = noQuotas();
-  quotas.setLimits(quotasOf([{ ip: null }, { connection_creation_rate: 5 }]));
+  setQuotas(quotas, [{ ip: null }, { connection_creation_rate: 5 }]);
   assertEquals(quotas.isActive, false);
-  quotas.setLimits(quotasOf([{ user: "ada" }, { producer_byte_rate: 5 }]));
+  setQuotas(quotas, [{ user: "ada" }, { producer_byte_rate: 5 }]);
   assertEquals(quotas.isActive, true);
-  quotas.setLimits([]);
+  setQuotas(quotas, [{ user: "ada" }, {}]);
   assertEquals(quotas.isActive, false);
+});
+
+Deno.test("Quotas look at what has changed alone, but where addresses are among it", () => {
+  const quotas = noQuotas();
+  let looks = 0;
+  const all = {
+    *[Symbol.iterator]() {
+      looks++;
+      yield* quotasOf([{ ip: "10.0.0.1" }, { connection_creation_rate: 1 }]);
+    },
+  };
+  quotas.change(quotasOf([{ user: "ada" }, { producer_byte_rate: 5 }]), all);
+  assertEquals([looks, quotas.isActive], [0, true]);
+  quotas.change(quotasOf([{ ip: "10.0.0.1" }, { connection_creation_rate: 1 }]), all);
+  assertEquals([looks, quotas.connections.connectionMs("10.0.0.1", 0)], [1, 0]);
 });
 
 Deno.test("a quota lets a burst pass that its whole window has room for, and then throttles by the excess", () => {
@@ -50,7 +65,7 @@ Deno.test("a quota that is changed holds for what was counted before", () => {
   const { quotas, clock } = quotasWith([{ user: "ada" }, { producer_byte_rate: 1000 }]);
   const now = clock.monotonic();
   assertEquals(quotas.produce.meter("ada", "", now)!.record(9000, now), 0);
-  quotas.setLimits(quotasOf([{ user: "ada" }, { producer_byte_rate: 100 }]));
+  setQuotas(quotas, [{ user: "ada" }, { producer_byte_rate: 100 }]);
   assertEquals(quotas.produce.meter("ada", "", now)!.record(0, now), 80_000);
 });
 

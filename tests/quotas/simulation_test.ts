@@ -5,7 +5,7 @@
 import { assertEquals } from "@std/assert/equals";
 import { assert } from "@std/assert/assert";
 import { Prng } from "../../src/base/prng.ts";
-import { quotasOf, quotasWith } from "./support.ts";
+import { quotasWith, setQuotas } from "./support.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -89,7 +89,7 @@ Deno.test("a quota that changes is what comes through a window later", () => {
     quotas.produce.meter("ada", clientId, now)!.record(bytes, now);
   let from = start;
   for (const limit of [100_000, 20_000, 500_000, 50_000]) {
-    quotas.setLimits(quotasOf([{ user: "ada" }, { producer_byte_rate: limit }]));
+    setQuotas(quotas, [{ user: "ada" }, { producer_byte_rate: limit }]);
     // Down from a larger quota, all of the window is too much at first.
     within(rateOf([sender], record, from + 3 * MINUTE_MS, from + 8 * MINUTE_MS), limit, 0.1, `${limit}`);
     from += 8 * MINUTE_MS;

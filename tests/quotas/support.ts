@@ -15,8 +15,14 @@ export function noQuotas(): Quotas {
 export function quotasWith(...all: [QuotaEntity, Record<string, number>][]) {
   const clock = new ManualClock();
   const quotas = new Quotas({ windows, mutationWindows: windows, clock: () => clock.monotonic() });
-  quotas.setLimits(quotasOf(...all));
+  setQuotas(quotas, ...all);
   return { quotas, clock };
+}
+
+/** Has these entities have these quotas, and no others. */
+export function setQuotas(quotas: Quotas, ...all: [QuotaEntity, Record<string, number>][]): void {
+  const changed = quotasOf(...all);
+  quotas.change(changed, changed);
 }
 
 /** What the metadata has of these entities. */

@@ -70,23 +70,42 @@ export async function runStreams(logDir: string, report: Report): Promise<void> 
   await runOwnCourse(streams, logDir, report, settings, (course) => new StreamsCourse(course).run());
 }
 
-class StreamsCourse {
-  readonly changes = new Changes();
-  readonly stateDir: string;
-  app!: Running;
-  feed!: Running;
-  /** Lines that the running application has taken, by its own word. */
+/** One instance of the application, and what it says of itself. */
+class Instance {
+  readonly running: Running;
+  /** Lines that it has taken. */
   taken = 0;
   /** Records of changelogs that its stores were made from when it started. */
   restored = 0;
   state = "none";
 
-  constructor(private readonly course: OwnCourse) {
-    this.stateDir = join(course.dir, "state");
+  constructor(course: OwnCourse, readonly stateDir: string, private readonly changes: Changes) {
+    const command = [
+      ...programCommand(streams, "StreamsApp"),
+      ...["--bootstrap", course.broker.bootstrap, "--application", application, "--state-dir", stateDir],
+      ...["--join-window-ms", String(joinWindowMs), "--count-window-ms", String(countWindowMs)],
+    ];
+    this.running = course.start(command, (line) => this.take(line));
   }
+
+  private take(line: Line): void {
+    if (line.event === "progress") this.taken = Number(line.lines);
+    if (line.event === "restored") this.restored += Number(line.records);
+    if (line.event === "state") this.state = line.to;
+    this.changes.notify();
+  }
+}
+
+class StreamsCourse {
+  readonly changes = new Changes();
+  app!: Instance;
+  feed!: Running;
+
+  constructor(private readonly course: OwnCourse) {}
 
   async run(): Promise<void> {
     const { course } = this;
+    const stateDir = join(course.dir, "state");
     await course.step("start", async () => {
       this.startFeed();
       await course.until(
@@ -95,12 +114,12 @@ class StreamsCourse {
         [this.feed],
         () => "the topics to be made",
       );
-      this.startApp();
+      this.app = this.instance(stateDir);
       await this.getsOn();
     });
     await course.step("killed, goes on from its state", async () => {
-      await course.kill(this.app);
-      this.startApp();
+      await course.kill(this.app.running);
+      this.app = this.instance(stateDir);
       await this.getsOn();
     });
     await course.step("broker killed", async () => {
@@ -110,22 +129,34 @@ class StreamsCourse {
     });
     await course.step("changelogs are compacted", () => this.changelogsCompacted());
     await course.step("killed, state comes from the changelogs", async () => {
-      await course.kill(this.app);
-      await Deno.remove(this.stateDir, { recursive: true });
-      this.startApp();
+      await course.kill(this.app.running);
+      await Deno.remove(stateDir, { recursive: true });
+      this.app = this.instance(stateDir);
       await this.getsOn();
-      if (this.restored === 0) throw new Error("nothing was restored, though the state was gone");
+      if (this.app.restored === 0) throw new Error("nothing was restored, though the state was gone");
     });
     await course.step("broker restarted", async () => {
       await course.broker.stop("SIGTERM");
       await course.broker.start();
       await this.getsOn();
     });
+    await course.step("killed, another instance takes over", async () => {
+      const other = this.instance(join(course.dir, "other-state"));
+      await course.until(
+        this.changes,
+        () => other.state === "RUNNING",
+        [other.running],
+        () => `the other instance to run; it is ${other.state}`,
+      );
+      await course.kill(this.app.running);
+      this.app = other;
+      await this.getsOn();
+    });
     let read: Map<string, Read[]>;
     await course.step("ends in order", async () => {
       await course.end(this.feed, "stdin", 0);
       await this.drained();
-      await course.end(this.app, "stdin", 0);
+      await course.end(this.app.running, "stdin", 0);
       read = await this.readAll();
     });
     const of = (topic: string) => read.get(topic) ?? [];
@@ -166,29 +197,18 @@ class StreamsCourse {
     );
   }
 
-  private startApp(): void {
-    [this.taken, this.restored, this.state] = [0, 0, "none"];
-    const { bootstrap } = this.course.broker;
-    const command = [
-      ...programCommand(streams, "StreamsApp"),
-      ...["--bootstrap", bootstrap, "--application", application, "--state-dir", this.stateDir],
-      ...["--join-window-ms", String(joinWindowMs), "--count-window-ms", String(countWindowMs)],
-    ];
-    this.app = this.course.start(command, (line: Line) => {
-      if (line.event === "progress") this.taken = Number(line.lines);
-      if (line.event === "restored") this.restored += Number(line.records);
-      if (line.event === "state") this.state = line.to;
-      this.changes.notify();
-    });
+  private instance(stateDir: string): Instance {
+    return new Instance(this.course, stateDir, this.changes);
   }
 
   /** Waits until the application runs and has taken so many lines more. */
   private async getsOn(): Promise<void> {
-    const from = this.taken;
+    const { app } = this;
+    const from = app.taken;
     const what = () =>
-      `the application to get on from ${from} lines; it is ${this.state} and took ${this.taken}`;
-    const isOn = () => this.state === "RUNNING" && this.taken >= from + progressLines;
-    await this.course.until(this.changes, isOn, [this.app, this.feed], what);
+      `the application to get on from ${from} lines; it is ${app.state} and took ${app.taken}`;
+    const isOn = () => app.state === "RUNNING" && app.taken >= from + progressLines;
+    await this.course.until(this.changes, isOn, [app.running, this.feed], what);
   }
 
   /** Waits until the application has committed the end of all that it reads, from the inputs on. */

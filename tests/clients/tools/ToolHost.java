@@ -18,33 +18,39 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.common.utils.internals.Exit;
+import org.slf4j.LoggerFactory;
 
 public final class ToolHost {
     /** Ends a tool that asked for the process to end, wherever in it that was. */
     private static final class Ended extends Error {
-        final int code;
-
         Ended(int code) {
             super("exit " + code, null, false, false);
-            this.code = code;
         }
     }
+
+    private static final ByteArrayOutputStream out = new ByteArrayOutputStream(), err = new ByteArrayOutputStream();
+
+    /** The first end that a tool asked for, and what it had printed by then: some catch it, and end in another way again. */
+    private static ObjectNode said;
 
     public static void main(String[] arguments) throws Exception {
         Exit.Procedure end = (code, message) -> {
             if (message != null) System.err.println(message);
+            if (said.get("code") == null) tell(code);
             throw new Ended(code);
         };
         Exit.setExitProcedure(end);
         Exit.setHaltProcedure(end);
         // They would pile up, and run when this program ends.
         Exit.setShutdownHookAdder((name, hook) -> { });
-        PrintStream out = System.out;
+        // The logger keeps the stderr that it finds first: that of this process, not of a tool.
+        LoggerFactory.getLogger(ToolHost.class);
+        PrintStream answers = System.out;
         ObjectMapper json = new ObjectMapper();
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
-            out.println(json.writeValueAsString(run(json, json.readTree(line))));
-            out.flush();
+            answers.println(json.writeValueAsString(run(json, json.readTree(line))));
+            answers.flush();
         }
         Runtime.getRuntime().halt(0);
     }
@@ -52,39 +58,38 @@ public final class ToolHost {
     private static ObjectNode run(ObjectMapper json, JsonNode request) throws Exception {
         List<String> args = new ArrayList<>();
         request.get("args").forEach(arg -> args.add(arg.asText()));
-        ByteArrayOutputStream out = new ByteArrayOutputStream(), err = new ByteArrayOutputStream();
+        said = json.createObjectNode();
+        out.reset();
+        err.reset();
         PrintStream stdout = System.out, stderr = System.err;
         InputStream stdin = System.in;
         System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
         System.setIn(new ByteArrayInputStream(request.get("input").asText().getBytes(StandardCharsets.UTF_8)));
-        int code = 0;
         try {
             Class.forName(request.get("tool").asText())
                 .getMethod("main", String[].class)
                 .invoke(null, (Object) args.toArray(new String[0]));
+            if (said.get("code") == null) tell(0);
         } catch (InvocationTargetException thrown) {
-            code = codeOf(thrown.getCause());
+            if (said.get("code") == null) {
+                thrown.getCause().printStackTrace();
+                tell(1);
+            }
         } finally {
-            // Scala's Console keeps the stream that it first saw; tools that use it flush it themselves.
-            System.out.flush();
-            System.err.flush();
             System.setOut(stdout);
             System.setErr(stderr);
             System.setIn(stdin);
         }
-        return json.createObjectNode()
-            .put("code", code)
-            .put("out", out.toString(StandardCharsets.UTF_8))
-            .put("err", err.toString(StandardCharsets.UTF_8));
+        return said;
     }
 
-    /** As a JVM would end by what was thrown. */
-    private static int codeOf(Throwable thrown) {
-        for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
-            if (cause instanceof Ended) return ((Ended) cause).code;
-        }
-        thrown.printStackTrace();
-        return 1;
+    /** Keeps how the run ends. Scala's Console keeps the stream that it first saw; tools that use it flush it themselves. */
+    private static void tell(int code) {
+        System.out.flush();
+        System.err.flush();
+        said.put("code", code)
+            .put("out", out.toString(StandardCharsets.UTF_8))
+            .put("err", err.toString(StandardCharsets.UTF_8));
     }
 }

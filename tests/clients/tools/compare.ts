@@ -47,7 +47,11 @@ async function print(host: ToolHost, step: Step, bootstrap: string, data: string
   const args = step.args.map((arg) =>
     arg.replaceAll("{data}", data).replace(/\{file:(.*?)\}/, (_, name) => join(files, name))
   );
-  if (tool.server !== null) args.push(tool.server, bootstrap);
+  if (tool.server !== null) {
+    // Tools with commands of their own want what is for all of them first.
+    const at = "serverFirst" in tool ? 0 : args.length;
+    args.splice(at, 0, tool.server, bootstrap);
+  }
   const said = await host.run(tool.class, args, step.input);
   return normalLines(step, said, data).map((line) => line.replaceAll(dirname(join(files, "x")), "{files}"));
 }

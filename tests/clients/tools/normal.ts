@@ -13,6 +13,13 @@ const CHANGING: readonly [RegExp, string][] = [
   [/^(.*\bcrc: )\d+/gm, "$1CRC"],
   [/\bproducerId: \d+/g, "producerId: ID"],
   [/(UncleanShutdown|leaderEpoch|LeaderEpoch|Epoch:)\s*\d+/g, "$1 N"],
+  // How far the metadata is and where its controller listens is each broker's own matter.
+  [/\b(HighWatermark:\s+)\d+/g, "$1N"],
+  [/^(\d+\s+)[\w-]{22}(\s+)\d+(\s+\d+\s+MS\s+MS\s+Leader)/gm, "$1ID$2N$3"],
+  [/"directoryId": "[\w-]{22}", "endpoints": \["[A-Z]+:/g, '"directoryId": "ID", "endpoints": ["LISTENER:'],
+  // Trackway has one level of it, and none of the others yet.
+  [/^(Feature: metadata\.version\s+SupportedMinVersion: )\S+/gm, "$1N"],
+  [/^Feature: (?!metadata\.version).*$/gm, ""],
   // How often it was tried.
   [/\b(TimeoutException): .*/g, "$1"],
   // With eligible leader replicas Kafka sets it for the cluster by itself.
@@ -21,6 +28,7 @@ const CHANGING: readonly [RegExp, string][] = [
     /^ *min\.insync\.replicas=1 sensitive=false synonyms=\{DYNAMIC_DEFAULT_BROKER_CONFIG:min\.insync\.replicas=1\}$/gm,
     "",
   ],
+  [/\b(Configs: )min\.insync\.replicas=1,?/g, "$1"],
   [/\bconsole-consumer-\d+/g, "console-consumer-N"],
   // Columns are as wide as what is in them.
   [/ +$/gm, ""],

@@ -39,16 +39,25 @@ const LIMITS: ReceivedLimits = {
   maxAttributes: 10,
 };
 
+/** All clients are looked through for it, and there may be one for each series. */
+const FORGET_EVERY_MS = 1000;
+
 export class ReceivedMetrics {
   readonly #clients = new Map<string, ClientSeries>();
   #seriesCount = 0;
   /** Numbers that there was no room for, or that were too long. */
   dropped = 0;
+  #forgottenAtMs = -Infinity;
 
   constructor(private readonly limits: ReceivedLimits = LIMITS) {}
 
   get seriesCount(): number {
     return this.#seriesCount;
+  }
+
+  /** How many clients something is kept of. */
+  get clientCount(): number {
+    return this.#clients.size;
   }
 
   /** Takes what a client pushed. It is kept until `forgetAtMs` unless more comes. */
@@ -59,12 +68,13 @@ export class ReceivedMetrics {
     now: number,
     forgetAtMs: number,
   ): void {
-    this.#forget(now);
+    if (now - this.#forgottenAtMs >= FORGET_EVERY_MS) this.#forget(now);
     const name = clientId.slice(0, this.limits.maxTextLength);
     const client = this.#clients.get(instanceId) ?? { clientId: name, forgetAtMs, series: new Map() };
     client.forgetAtMs = forgetAtMs;
-    this.#clients.set(instanceId, client);
     for (const point of points) this.#put(client, point);
+    // Ids are free: those of which nothing is kept must not be kept either.
+    if (client.series.size > 0) this.#clients.set(instanceId, client);
   }
 
   #put({ series }: ClientSeries, { name, attributes, value, isDelta }: Point): void {
@@ -91,6 +101,7 @@ export class ReceivedMetrics {
   }
 
   #forget(now: number): void {
+    this.#forgottenAtMs = now;
     for (const [id, { forgetAtMs, series }] of this.#clients) {
       if (forgetAtMs > now) continue;
       this.#clients.delete(id);

@@ -85,6 +85,14 @@ Deno.test("ReceivedMetrics forgets a client after its time, and has room for oth
   assertEquals([received.seriesCount, received.dropped], [3, 0]);
 });
 
+Deno.test("ReceivedMetrics keeps no client of which it keeps no number, however many ids push", () => {
+  const received = new ReceivedMetrics(limits);
+  for (let i = 0; i < 100; i++) received.take(`${i}`, "app", [point("toolong", 1)], 0, 1e9);
+  assertEquals([received.clientCount, received.dropped], [0, 100]);
+  for (let i = 0; i < 100; i++) received.take(`${i}`, "app", [point("a", 1)], 0, 1e9);
+  assertEquals([received.clientCount, received.seriesCount], [3, 3]);
+});
+
 Deno.test("Instances have a bound, at which the one that was quiet for longest goes", () => {
   const instances = new Instances(new Subscriptions(), 2);
   const connection = { isOver: false };

@@ -35,6 +35,7 @@ import { InternalLog } from "./replication/internal_log.ts";
 import { LogMover } from "./replication/log_mover.ts";
 import { PartitionHost } from "./replication/partition_host.ts";
 import { Replicas } from "./replication/replicas.ts";
+import { SlowAppends } from "./replication/slow_appends.ts";
 import type { ConnectionLimits } from "./server/connection.ts";
 import { descriptorLimit, shareDescriptors } from "./server/descriptors.ts";
 import { RequestDispatcher } from "./server/dispatch.ts";
@@ -177,6 +178,8 @@ async function start(
   await host.takeOver(producerIds);
 
   const groups = groupService(config, cluster, replicas, warningsTo(getLogger("groups")));
+  const slowAppends = new SlowAppends(clock);
+  opened.push(() => slowAppends.close());
   const mover = new LogMover({
     logs,
     replicas,
@@ -221,6 +224,7 @@ async function start(
     cluster,
     replicas,
     logs,
+    slowAppends,
     mover,
     groups,
     producerIds,
@@ -254,6 +258,7 @@ async function start(
       await server.closeConnections(STOP_PATIENCE_MS);
       await upkeep.stop();
       await mover.close();
+      slowAppends.close();
       await cluster.close();
       await logs.close();
       await store.close();

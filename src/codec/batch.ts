@@ -55,7 +55,13 @@ export {
   LOG_OVERHEAD,
   TimestampType,
 } from "./batch_format.ts";
-export { type BatchOptions, buildBatch, type NewRecord, recompressBatch } from "./batch_builder.ts";
+export {
+  type BatchOptions,
+  batchWithRecords,
+  buildBatch,
+  type NewRecord,
+  recompressBatch,
+} from "./batch_builder.ts";
 export { type Record, RecordCursor, type RecordHeader } from "./record.ts";
 
 /**

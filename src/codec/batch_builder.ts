@@ -161,7 +161,15 @@ export function recompressBatch(
   compression: number,
   level?: number,
 ): Uint8Array<ArrayBuffer> {
-  const payload = compress(compression, records, level);
+  return batchWithRecords(batch, compress(compression, records, level), compression);
+}
+
+/** The batch with other records in its place, `payload`, which are in this compression already. */
+export function batchWithRecords(
+  batch: { toBytes(): Uint8Array; attributes: number },
+  payload: Uint8Array,
+  compression: number,
+): Uint8Array<ArrayBuffer> {
   const out = new Uint8Array(BATCH_OVERHEAD + payload.length);
   out.set(batch.toBytes().subarray(0, BATCH_OVERHEAD));
   out.set(payload, BATCH_OVERHEAD);

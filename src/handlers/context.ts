@@ -14,6 +14,7 @@ import type { FetchSessions } from "../replication/fetch_sessions.ts";
 import type { HeldRequests } from "../replication/held_requests.ts";
 import type { LogMover } from "../replication/log_mover.ts";
 import type { Replicas } from "../replication/replicas.ts";
+import type { SlowAppends } from "../replication/slow_appends.ts";
 import type { Principal } from "../security/principal.ts";
 import type { Lifetime } from "../telemetry/instances.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -26,6 +27,8 @@ export interface Services {
   readonly cluster: Cluster;
   readonly replicas: Replicas;
   readonly logs: LogDirectories;
+  /** Appends that wait for another thread, and what is behind them. */
+  readonly slowAppends: SlowAppends;
   /** Moves partitions between data directories. */
   readonly mover: LogMover;
   readonly groups: GroupService;

@@ -11,7 +11,7 @@ import { ErrorCode, errorName } from "../codec/errors.ts";
 import { upConvert } from "../codec/legacy.ts";
 import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
 import { isInternalTopic } from "../cluster/topic_names.ts";
-import type { Partition } from "../replication/partition.ts";
+import type { Partition, PartitionAppend } from "../replication/partition.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
 
@@ -52,6 +52,7 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
   const { image } = context.services.cluster;
   /** Appends that are not on disk yet, where the topic wants them there before they are acknowledged. */
   const uncommitted: Promise<void>[] = [];
+  let someAreLate = false;
   const allowance = new Allowance(FREE_DECOMPRESSED_BYTES, FREE_RECORDS);
   // A topic without partitions is not in Kafka's answer either.
   const responses = request.topicData.filter((topic) => topic.partitionData.length > 0).map((topic) => {
@@ -59,7 +60,8 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
       ? image.topicsById.get(topic.topicId)?.name
       : topic.name;
     const partitionResponses = topic.partitionData.map((data) => {
-      const { outcome, committed } = appendTo(name, data, request, context, allowance);
+      const { outcome, committed, isLate } = appendTo(name, data, request, context, allowance);
+      someAreLate ||= isLate === true;
       if (committed !== null) {
         uncommitted.push(committed.then((errorCode) => {
           if (errorCode !== ErrorCode.NONE) outcome.errorCode = errorCode;
@@ -69,7 +71,10 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
     });
     return { name: name ?? topic.name, topicId: topic.topicId, partitionResponses };
   });
-  if (request.acks === 0) return disconnectIfFailed(responses, context);
+  if (request.acks === 0) {
+    const end = () => disconnectIfFailed(responses, context);
+    return someAreLate ? Promise.all(uncommitted).then(end) : end();
+  }
   return uncommitted.length === 0 ? { responses } : Promise.all(uncommitted).then(() => ({ responses }));
 };
 
@@ -102,6 +107,8 @@ const withoutLogStart: ReadonlySet<number> = new Set([
 interface Appended {
   readonly outcome: Outcome;
   readonly committed: Promise<number> | null;
+  /** It is not in the log yet, and the outcome not known. */
+  readonly isLate?: boolean;
 }
 
 function appendTo(
@@ -189,10 +196,35 @@ function appended(
   { services }: RequestContext,
   allowance: Allowance,
 ): Appended {
-  const cost = { allowance, maxDecompressedBytes: maxDecompressedBytes(partition.topic, services) };
+  const { index, topic } = partition;
+  const cost = { allowance, maxDecompressedBytes: maxDecompressedBytes(topic, services) };
+  if (services.slowAppends.concerns(partition, batch.length)) {
+    const isThere = () => services.replicas.get(topic, index) === partition;
+    const slow = services.slowAppends.append(partition, batch, cost, isThere);
+    if (slow !== null) return appendedLater(partition, slow, services);
+  }
   const result = partition.append(batch, "client", services.clock.now(), cost);
-  const outcome = {
-    index: partition.index,
+  return { outcome: outcomeOf(index, result), committed: result.committed };
+}
+
+/** The outcome says what came of it when `committed` has resolved. */
+function appendedLater(
+  { topic, index }: Partition,
+  slow: Promise<PartitionAppend | null>,
+  services: RequestContext["services"],
+): Appended {
+  const { outcome } = refused(index, ErrorCode.NONE);
+  const committed = slow.then(async (result) => {
+    if (result === null) return whyNotHosted(topic, index, services);
+    Object.assign(outcome, outcomeOf(index, result));
+    return await result.committed ?? outcome.errorCode;
+  });
+  return { outcome, committed, isLate: true };
+}
+
+function outcomeOf(index: number, result: PartitionAppend): Outcome {
+  return {
+    index,
     errorCode: result.errorCode,
     baseOffset: result.baseOffset,
     logAppendTimeMs: result.logAppendTimeMs,
@@ -203,7 +235,6 @@ function appended(
     })),
     errorMessage: result.errorText ?? null,
   };
-  return { outcome, committed: result.committed };
 }
 
 function maxDecompressedBytes(topic: string, { cluster, config }: RequestContext["services"]): number {

@@ -8,6 +8,7 @@ import { Allowance, DEFAULT_MAX_DECOMPRESSED_BYTES } from "../codec/allowance.ts
 import {
   BATCH_OVERHEAD,
   BatchView,
+  batchWithRecords,
   checkBatch,
   checkProducedBatch,
   Compression,
@@ -15,6 +16,9 @@ import {
   type RecordCursor,
   TimestampType,
 } from "../codec/batch.ts";
+import { DEFAULT_GZIP_LEVEL } from "../codec/compression/gzip.ts";
+import type { CompressionThread } from "../codec/compression/thread.ts";
+import { DEFAULT_ZSTD_LEVEL } from "../codec/compression/zstd.ts";
 import { BATCH_LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, NO_TIMESTAMP } from "../codec/batch_format.ts";
 import { readInt32 } from "../codec/big_endian.ts";
 import { ErrorCode } from "../codec/errors.ts";
@@ -114,8 +118,65 @@ const compressionTypes = {
   zstd: Compression.ZSTD,
 };
 
+/** A batch that may enter the log, and what is to become of it. */
+interface Judged {
+  readonly batch: BatchView;
+  /** One of {@link Compression}. */
+  readonly target: number;
+  /** The records, not compressed, when they are to be compressed anew; else null. */
+  readonly records: Uint8Array | null;
+}
+
 /** The batch as it may be written, offset and leader epoch still to be set, or why not. */
 export function prepareBatch(bytes: Uint8Array, config: LogConfig, o: AppendOptions): BatchView | Refusal {
+  const judged = judge(bytes, config, o);
+  if (judged instanceof Refusal) return judged;
+  const { batch, target, records } = judged;
+  const stored = records === null
+    ? batch
+    : new BatchView(recompressBatch(batch, records, target, config.compressionLevel ?? undefined));
+  if (stored.sizeInBytes > config.maxMessageBytes) return tooLarge(stored.sizeInBytes, config);
+  if (stored.sizeInBytes > config.segmentBytes) {
+    return new Refusal(
+      ErrorCode.RECORD_LIST_TOO_LARGE,
+      `Cannot append: the batch has ${stored.sizeInBytes} bytes, segment.bytes is ${config.segmentBytes}`,
+    );
+  }
+  if (config.messageTimestampType === "LogAppendTime") stored.setLogAppendTime(o.now);
+  return stored;
+}
+
+/** From this size on, a batch is compressed beside everything else: a few milliseconds' work. */
+const SLOW_BYTES = 48 * 1024;
+/** From this level on zstd takes a second for a megabyte; so much of it may be done at once. */
+const SLOW_ZSTD_LEVEL = 13, SLOW_ZSTD_BYTES = 4 * 1024;
+
+/** Whether it is great work to compress a batch of so many bytes anew, should it be of another codec than the topic. */
+export function isSlowToCompress(bytes: number, { compressionType, compressionLevel }: LogConfig): boolean {
+  if (bytes < SLOW_ZSTD_BYTES || (compressionType !== "gzip" && compressionType !== "zstd")) return false;
+  return bytes >= SLOW_BYTES || (compressionType === "zstd" && (compressionLevel ?? 0) >= SLOW_ZSTD_LEVEL);
+}
+
+/**
+ * The batch in the compression that the topic wants, made by `thread`, to be appended when it is there; null when that is no
+ * great work, or the batch is refused anyway, and it should be appended as it is.
+ */
+export function recompressBeside(
+  bytes: Uint8Array,
+  config: LogConfig,
+  o: AppendOptions,
+  thread: Pick<CompressionThread, "compress">,
+): Promise<Uint8Array> | null {
+  if (!isSlowToCompress(bytes.length, config)) return null;
+  const judged = judge(bytes, config, o);
+  if (judged instanceof Refusal || judged.records === null) return null;
+  const { batch, target, records } = judged;
+  const level = config.compressionLevel ??
+    (target === Compression.ZSTD ? DEFAULT_ZSTD_LEVEL : DEFAULT_GZIP_LEVEL);
+  return thread.compress(target, records, level).then((payload) => batchWithRecords(batch, payload, target));
+}
+
+function judge(bytes: Uint8Array, config: LogConfig, o: AppendOptions): Judged | Refusal {
   if (bytes.length === 0) return new Refusal(ErrorCode.INVALID_RECORD, "Cannot append: there is no batch");
   const claimed = bytes.length > MAGIC_AT ? readInt32(bytes, BATCH_LENGTH_AT) + LOG_OVERHEAD : 0;
   // Before the CRC, as in Kafka: a batch that is too large costs nothing.
@@ -141,18 +202,7 @@ export function prepareBatch(bytes: Uint8Array, config: LogConfig, o: AppendOpti
   const isRecompressed = target !== batch.compression && !batch.isControl;
   const cursor = checkRecordsAndTimes(batch, config, o, isRecompressed);
   if (cursor instanceof Refusal) return cursor;
-  const stored = isRecompressed && cursor !== null
-    ? new BatchView(recompressBatch(batch, cursor.allBytes, target, config.compressionLevel ?? undefined))
-    : batch;
-  if (stored.sizeInBytes > config.maxMessageBytes) return tooLarge(stored.sizeInBytes, config);
-  if (stored.sizeInBytes > config.segmentBytes) {
-    return new Refusal(
-      ErrorCode.RECORD_LIST_TOO_LARGE,
-      `Cannot append: the batch has ${stored.sizeInBytes} bytes, segment.bytes is ${config.segmentBytes}`,
-    );
-  }
-  if (config.messageTimestampType === "LogAppendTime") stored.setLogAppendTime(o.now);
-  return stored;
+  return { batch, target, records: isRecompressed && cursor !== null ? cursor.allBytes : null };
 }
 
 function checkClientBatch(batch: BatchView, o: AppendOptions): Refusal | null {

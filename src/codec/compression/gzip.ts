@@ -5,8 +5,11 @@ import { MalformedFrame, TooCostly } from "../malformed.ts";
 import { isTooLarge } from "./zlib_error.ts";
 import { asPlainArray } from "./plain_array.ts";
 
-/** `level` is 1–9, or -1 for zlib's own default, which is Kafka's too. */
-export function gzip(bytes: Uint8Array, level: number = constants.Z_DEFAULT_COMPRESSION): Uint8Array {
+/** zlib's own, which is Kafka's default for `compression.gzip.level` too. */
+export const DEFAULT_GZIP_LEVEL = constants.Z_DEFAULT_COMPRESSION;
+
+/** `level` is 1–9, or -1 for zlib's own default. */
+export function gzip(bytes: Uint8Array, level: number = DEFAULT_GZIP_LEVEL): Uint8Array {
   return asPlainArray(gzipSync(bytes, { level }));
 }
 

@@ -18,9 +18,12 @@ export function compressZstd(bytes: Uint8Array, level: number = DEFAULT_ZSTD_LEV
     // Else the tables are made for an input without an end: at level 22 a second for any 16 KB.
     pledgedSrcSize: bytes.length,
   };
-  const out = asPlainArray(zstdCompressSync(bytes, options));
-  // Deno 2.9 puts an empty second frame behind some (100,000 random bytes, say); not every client reads past the first.
-  return out.subarray(0, endOfFrame(out, 0));
+  return trimZstd(asPlainArray(zstdCompressSync(bytes, options)));
+}
+
+/** Deno 2.9 puts an empty second frame behind some (100,000 random bytes, say); not every client reads past the first. */
+export function trimZstd(frames: Uint8Array): Uint8Array {
+  return frames.subarray(0, endOfFrame(frames, 0));
 }
 
 /** Clients send one frame, some a few; each costs a call into the library, however few bytes it takes. */

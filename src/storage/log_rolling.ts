@@ -4,7 +4,7 @@ import { IoError } from "./files.ts";
 import type { LogConfig } from "./log_config.ts";
 import { flushNow, writeSnapshot } from "./log_durability.ts";
 import type { LogState } from "./log_state.ts";
-import type { Segment } from "./segment.ts";
+import { MAX_RELATIVE_OFFSET, type Segment } from "./segment.ts";
 
 /** What is to be appended. */
 export interface Incoming {
@@ -22,7 +22,7 @@ export function segmentFor(log: LogState, incoming: Incoming, now: number): Segm
     throw new IoError("truncate", segments.place.path, "a failed append could not be cut off");
   }
   const { active } = segments;
-  if (active === undefined) return addSegment(log, baseOffset, now);
+  if (active === undefined) return addSegment(log, firstBase(log, incoming), now);
   if (active.size === 0) {
     if (active.canHold(incoming.lastOffset)) return active;
     // A follower that starts far behind its leader's oldest record: an empty segment is in the way.
@@ -31,6 +31,14 @@ export function segmentFor(log: LogState, incoming: Incoming, now: number): Segm
     return addSegment(log, baseOffset, now);
   }
   return needsRoll(active, log.config, incoming, now) ? roll(log, active, baseOffset, now) : active;
+}
+
+/**
+ * Where a log without segments begins: where it says that it does, although the first batch may come later, as that of a
+ * compacted log. A start takes the first segment's base for it, and whoever had read up to before would be out of range.
+ */
+function firstBase({ endOffset }: LogState, { baseOffset, lastOffset }: Incoming): number {
+  return lastOffset - endOffset <= MAX_RELATIVE_OFFSET ? endOffset : baseOffset;
 }
 
 /**

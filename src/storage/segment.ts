@@ -23,7 +23,7 @@ import { OffsetIndex } from "./offset_index.ts";
 import { TimeIndex } from "./time_index.ts";
 
 /** Offsets in an index are 31 bits. */
-const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
+export const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
 
 /** The files of a segment, the log first: it is what makes a segment. */
 export const SEGMENT_SUFFIXES = [

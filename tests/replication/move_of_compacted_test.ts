@@ -138,3 +138,20 @@ Deno.test("a log that was compacted since its copy was begun, and is not any mor
   assertEquals(readOffsets(it.files, `${TWO}/${CLEANER_FILE}`), new Map([["t-0", 0]]));
   await it.logs.close();
 });
+
+Deno.test("a compacted log begins after a move where it did before, for the next start too, although its first records are gone", async () => {
+  const it = await stage({ deleteRetentionMs: 1e9 });
+  for (let i = 0; i < 6; i++) it.put("k", `${i}`, PADDING);
+  await it.compact();
+  assertEquals(it.partition.log.logStartOffset, 0);
+  assertEquals(recordsOf(it.partition.log)[0][0] > 0, true);
+  it.move();
+  await it.mover.idle();
+  assertEquals([it.partition.log.logStartOffset, it.logs.managerOf(it.partition.log)!.directory], [0, TWO]);
+  await it.mover.close();
+  const killed = await openDirectories(it.files.crashed("killed"), { configOf: () => compacted });
+  assertEquals([killed.logs.get("t", 0)!.logStartOffset, killed.warnings], [0, []]);
+  assertEquals(recordsOf(killed.logs.get("t", 0)!), recordsOf(it.partition.log));
+  await killed.logs.close();
+  await it.logs.close();
+});

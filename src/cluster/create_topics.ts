@@ -51,6 +51,13 @@ export interface CreateTopicsPlan {
 
 /** Bounds what one request can make the broker do; Kafka's controller has the same bound. */
 export const MAX_NEW_PARTITIONS_PER_REQUEST = 10_000;
+/** So many records Kafka's controller writes for one request: one for a topic, for each of its settings and partitions. */
+const MAX_RECORDS_PER_REQUEST = 10_000;
+
+const TOO_MUCH: Refusal = {
+  errorCode: ErrorCode.POLICY_VIOLATION,
+  errorMessage: `A request may create at most ${MAX_NEW_PARTITIONS_PER_REQUEST} partitions`,
+};
 
 /** Why a topic is refused. */
 interface Refusal {
@@ -75,10 +82,7 @@ export function planCreateTopics(
   for (const [name, [topic, ...duplicates]] of byName) {
     let outcome: TopicImage | Refusal;
     if (tooMany) {
-      outcome = refuse(
-        ErrorCode.POLICY_VIOLATION,
-        `A request may create at most ${MAX_NEW_PARTITIONS_PER_REQUEST} partitions`,
-      );
+      outcome = TOO_MUCH;
     } else if (duplicates.length > 0) {
       outcome = refuse(ErrorCode.INVALID_REQUEST, "The request names this topic more than once");
     } else {
@@ -92,6 +96,12 @@ export function planCreateTopics(
       created.push(outcome);
       results.push(accepted(outcome));
     }
+  }
+  const records = created.reduce((sum, topic) => sum + 1 + topic.configs.size + topic.partitions.length, 0);
+  if (records > MAX_RECORDS_PER_REQUEST) {
+    const refuseAll = ([name, { length }]: [string, readonly CreatableTopic[]], i: number) =>
+      length > 1 || name === CLUSTER_METADATA_TOPIC ? results[i] : refused(name, TOO_MUCH);
+    return { results: [...byName].map(refuseAll), created: [] };
   }
   return { results, created };
 }

@@ -138,7 +138,15 @@ Deno.test("planCreateTopics() lets two new topics collide with each other, as Ka
 
 Deno.test("planCreateTopics() refuses a whole request of more than 10,000 partitions with POLICY_VIOLATION", () => {
   const half = (name: string, numPartitions: number) => creatable(name, { numPartitions });
-  assertEquals(codesOf([half("b1", 5000), half("b2", 5000)]), ["b1 NONE", "b2 NONE"]);
+  // Each topic counts as one, too, and so does each of its settings.
+  assertEquals(codesOf([half("b1", 4999), half("b2", 4999)]), ["b1 NONE", "b2 NONE"]);
+  const twice = [creatable("d"), creatable("d")];
+  assertEquals(codesOf([half("b1", 4999), half("b2", 5000), creatable("a b"), ...twice]), [
+    "b1 POLICY_VIOLATION",
+    "b2 POLICY_VIOLATION",
+    "a b POLICY_VIOLATION",
+    "d INVALID_REQUEST",
+  ]);
   assertEquals(codesOf([half("b1", 5000), half("b2", 5001), creatable("a b"), creatable("a1")]), [
     "b1 POLICY_VIOLATION",
     "b2 POLICY_VIOLATION",

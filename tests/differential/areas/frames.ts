@@ -46,6 +46,19 @@ export const scenarios = [
       await broker.askRaw(`key ${key}`, sized(header(key, 0)), answered);
     }
   }),
+  scenario("Frames of calls among brokers and controllers close the connection", async (broker) => {
+    for (const key of [52, 53, 54, 56, 58, 59, 62, 63, 64, 67, 70, 73, 82]) {
+      await broker.askRaw(`key ${key}`, sized(header(key, 0), [0, 0, 0, 0, 0, 0, 0, 0]), answered);
+    }
+  }),
+  scenario("A flexible version with the header of an old one, and the other way round", async (broker) => {
+    const body = [2, 103, 0, 0, 0, 1, 2, 109, 0, 0];
+    await broker.askRaw("Heartbeat v4, right", sized(header(HEARTBEAT, 4), [0], body), answered);
+    await broker.askRaw("Heartbeat v4 without tags", sized(header(HEARTBEAT, 4), body), answered);
+    const old = [...text("g"), 0, 0, 0, 1, ...text("m")];
+    await broker.askRaw("Heartbeat v0, right", sized(header(HEARTBEAT, 0), old), answered);
+    await broker.askRaw("Heartbeat v0 with tags", sized(header(HEARTBEAT, 0), [0], old), answered);
+  }),
   scenario("A frame of a version that there is not closes the connection", async (broker) => {
     for (const [key, version] of [[METADATA, 14], [METADATA, -1], [HEARTBEAT, 5], [HEARTBEAT, 32767]]) {
       await broker.askRaw(

@@ -44,7 +44,7 @@ export interface CreateTopicsContext {
 }
 
 export interface CreateTopicsPlan {
-  /** One for each name, in the order of the request. */
+  /** One for each name, in the order of the request; one for each element of a request that is too large. */
   readonly results: readonly CreateTopicResult[];
   readonly created: readonly TopicImage[];
 }
@@ -56,7 +56,8 @@ const MAX_RECORDS_PER_REQUEST = 10_000;
 
 const TOO_MUCH: Refusal = {
   errorCode: ErrorCode.POLICY_VIOLATION,
-  errorMessage: `A request may create at most ${MAX_NEW_PARTITIONS_PER_REQUEST} partitions`,
+  errorMessage:
+    `A request may create at most ${MAX_NEW_PARTITIONS_PER_REQUEST} partitions, with topics and settings`,
 };
 
 /** Why a topic is refused. */
@@ -76,14 +77,13 @@ export function planCreateTopics(
   allowance?: PartitionAllowance,
 ): CreateTopicsPlan {
   const byName = Map.groupBy(topics, (topic) => topic.name);
-  const tooMany = requestedPartitions(byName, context) > MAX_NEW_PARTITIONS_PER_REQUEST;
+  const refuseAll = () => ({ results: topics.map(({ name }) => refused(name, TOO_MUCH)), created: [] });
+  if (requestedPartitions(byName, context) > MAX_NEW_PARTITIONS_PER_REQUEST) return refuseAll();
   const results: CreateTopicResult[] = [];
   const created: TopicImage[] = [];
   for (const [name, [topic, ...duplicates]] of byName) {
     let outcome: TopicImage | Refusal;
-    if (tooMany) {
-      outcome = TOO_MUCH;
-    } else if (duplicates.length > 0) {
+    if (duplicates.length > 0) {
       outcome = refuse(ErrorCode.INVALID_REQUEST, "The request names this topic more than once");
     } else {
       outcome = decide(image, topic, context);
@@ -98,12 +98,7 @@ export function planCreateTopics(
     }
   }
   const records = created.reduce((sum, topic) => sum + 1 + topic.configs.size + topic.partitions.length, 0);
-  if (records > MAX_RECORDS_PER_REQUEST) {
-    const refuseAll = ([name, { length }]: [string, readonly CreatableTopic[]], i: number) =>
-      length > 1 || name === CLUSTER_METADATA_TOPIC ? results[i] : refused(name, TOO_MUCH);
-    return { results: [...byName].map(refuseAll), created: [] };
-  }
-  return { results, created };
+  return records > MAX_RECORDS_PER_REQUEST ? refuseAll() : { results, created };
 }
 
 /** The result for a topic that exists now. */

@@ -260,6 +260,14 @@ export const scenarios = [
       creating("__cluster_metadata"),
     ];
     const large = [creating(broker.name("large"), { numPartitions: 10_000 }), ...twice];
+    const larger = [creating(broker.name("larger"), { numPartitions: 10_001 }), ...twice];
+    await broker.ask(
+      createTopics,
+      7,
+      { topics: larger, validateOnly: true },
+      codes,
+      "10,001 and a name twice",
+    );
     await broker.ask(
       createTopics,
       7,

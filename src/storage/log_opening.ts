@@ -49,8 +49,9 @@ export interface OpenedLog {
  */
 export function openClosedLog(i: OpeningInput, expected: number | null): OpenedLog | null {
   const { segments } = i;
-  let { startOffset } = i;
   removeEmpty(i);
+  // An empty one before all others, which a failing disk has left, had been taken for the log's beginning.
+  let startOffset = Math.max(i.startOffset, segments.list[0]?.baseOffset ?? 0);
   let end: number | null = startOffset;
   if (segments.active !== undefined) {
     segments.openIndexes(segments.active, i.config.indexIntervalBytes);

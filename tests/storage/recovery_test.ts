@@ -459,3 +459,18 @@ Deno.test("a log without files begins where it ends, whatever its leader epochs 
     assertEquals(again.read(again.logStartOffset, LIMITS).errorCode, ErrorCode.NONE);
   }
 });
+
+Deno.test("a log that was closed in order does not begin with an empty segment that a failing disk has left before it", async () => {
+  const { files, log, manager } = await openLog({ segmentBytes: 200 });
+  for (let i = 0; i < 4; i++) mustAppend(log, batch(1, { bytes: 100 }));
+  log.highWatermark = log.nextOffset;
+  const [, second] = log.segmentBaseOffsets;
+  assertEquals(log.deleteRecordsBefore(second), ErrorCode.NONE);
+  log.applyRetention(START);
+  await manager.close();
+  files.open("/data/t-0/00000000000000000000.log", true).close();
+  const again = await openLog({ segmentBytes: 200 }, files);
+  again.log.activeProducers(); // the first use opens it
+  assertEquals(readAll(again.log).map(({ offset }) => offset), [1, 2, 3]);
+  assertEquals([again.log.logStartOffset, again.log.segmentBaseOffsets], [second, [1, 2, 3]]);
+});

@@ -25,6 +25,11 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "a topic without name and id spoils nobody else's answer",
   },
   {
+    scenario: "ApiVersions tells of every API its versions",
+    call: /.*/,
+    why: "what is not served is not advertised, and old versions are served that Kafka dropped",
+  },
+  {
     scenario: "Produce with every codec, and with codecs that there are not",
     call: /codec [567]/,
     why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR",

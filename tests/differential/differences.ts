@@ -30,6 +30,26 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "what is not served is not advertised, and old versions are served that Kafka dropped",
   },
   {
+    scenario: "Produce of damaged records, not compressed",
+    call: /length|longer|headers|three|bytes behind/,
+    why: "records are not read where nothing asks for it",
+  },
+  {
+    scenario: "Produce of damaged records, compressed",
+    call: /offset|length|longer|headers|record |records |bytes/,
+    why: "records are not read where nothing asks for it",
+  },
+  {
+    scenario: "Produce of damaged records to a topic that compresses by itself",
+    call: /offset is/,
+    why: "an offset that cannot be is not corrected",
+  },
+  {
+    scenario: "Produce of what cannot be decompressed",
+    call: /.*/,
+    why: "records are not read where nothing asks for it, and INVALID_RECORD for UNKNOWN_SERVER_ERROR",
+  },
+  {
     scenario: "Produce with every codec, and with codecs that there are not",
     call: /codec [567]/,
     why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR",

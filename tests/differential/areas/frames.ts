@@ -10,7 +10,7 @@ import { listGroups } from "../../../src/codec/messages/list_groups.ts";
 import { metadata } from "../../../src/codec/messages/metadata.ts";
 import { type Broker, scenario } from "../scenario.ts";
 import { newGroup } from "../setup/groups.ts";
-import { fetching } from "../setup/records.ts";
+import { fetching, joinedBytes } from "../setup/records.ts";
 import { createTopic, creating, metadataOf } from "../setup/topics.ts";
 
 /** The frame with its size set to what it has. */
@@ -244,6 +244,20 @@ export const scenarios = [
     ];
     await Promise.all(asked);
     broker.note("order", order);
+  }),
+  scenario("Frames may come in pieces, and several in one", async (broker) => {
+    const client = await broker.client();
+    const frame = sized(header(API_VERSIONS, 0));
+    const answer = client.roundTrip(0x7a7a7a7a, frame.subarray(0, 5));
+    for (const byte of frame.subarray(5)) await client.write(new Uint8Array([byte]));
+    broker.note("byte by byte", (await answer).length > 4);
+    const second = frame.slice();
+    second[11] = 0x7b;
+    const both = [
+      client.roundTrip(0x7a7a7a7a, joinedBytes(frame, second)),
+      client.roundTrip(0x7a7a7a7b, frame.subarray(0, 0)),
+    ];
+    broker.note("two in one", (await Promise.all(both)).map((bytes) => bytes[3]));
   }),
   scenario("The oldest and the newest version of a call side by side on one connection", async (broker) => {
     const group = await newGroup(broker);

@@ -20,6 +20,17 @@ import {
 import { createTopic } from "../setup/topics.ts";
 
 export const scenarios = [
+  scenario("Member ids are made of the client's id or the instance's, and a UUID", async (broker) => {
+    const group = await newGroup(broker);
+    const form = (r: { memberId: string }) =>
+      r.memberId.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, "<uuid>");
+    for (const version of [3, 4, 9]) {
+      await broker.ask(joinGroup, version, joining(`${group}${version}`), form);
+    }
+    for (const groupInstanceId of ["i", "an-instance"]) {
+      await broker.ask(joinGroup, 9, joining(`${group}${groupInstanceId}`, { groupInstanceId }), form);
+    }
+  }),
   scenario("SyncGroup in every version gives the assignment", async (broker) => {
     const group = await newGroup(broker);
     for (const version of [0, 1, 2, 3, 4, 5]) {

@@ -216,7 +216,8 @@ export class LogState {
   /** Reports the first failure in a row; anything but the disk's is a bug and goes on. */
   report(action: string, error: unknown): void {
     if (!(error instanceof IoError)) throw error;
-    if (this.failing) return;
+    // One that was deleted or given up misses its files: nobody has to look after that.
+    if (this.failing || this.segments.gone) return;
     this.failing = true;
     const consequence = error.isFull
       ? "; producers get KAFKA_STORAGE_ERROR for what does not fit, and it goes on by itself when there is room"

@@ -401,6 +401,25 @@ Deno.test("a failure of any operation of a move leaves one log with all that was
   }
 });
 
+Deno.test("nothing is told of a copy that is given up while it is flushed", async () => {
+  let giveUp: (() => void) | null = null;
+  const files = new FaultyFiles(memory(), ({ path }): Fault | null => {
+    if (!path.endsWith("-future") || giveUp === null) return null;
+    const work = giveUp;
+    giveUp = null;
+    work();
+    return { code: "ENOENT" };
+  });
+  const stage = await Stage.open(files);
+  const { manager } = stage.logs.directories[1];
+  const copy = manager!.futures.create(stage.partition.log, 0);
+  assertEquals(copy.appendAsFollower(batch(1), START).errorCode, ErrorCode.NONE);
+  giveUp = () => manager!.futures.drop(copy);
+  await copy.flushNow();
+  assertEquals([giveUp, stage.warnings], [null, []]);
+  await stage.close();
+});
+
 Deno.test("a copy that was given up is not taken for a move by the next start", async () => {
   const files = memory();
   const stage = await Stage.open(files);

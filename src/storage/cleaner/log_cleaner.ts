@@ -49,9 +49,13 @@ const LOOK_MS = 4;
 const MIN_BUFFER_BYTES = 4096;
 /** A table of fewer keys is not worth a pass over a log. */
 const MIN_KEY_MAP_BYTES = 64 << 10;
+/** No thread of Kafka's has more either, whatever the settings say. */
+const MAX_KEY_MAP_BYTES = 2 ** 31 - 1;
 
 interface Cleaned {
   readonly thread: CleanerThread;
+  /** By which it goes. */
+  readonly settings: CleanerSettings;
   isInterrupted: boolean;
 }
 
@@ -83,7 +87,9 @@ export class LogCleaner {
   /** Looks for something to clean if that is due, and has it done in the background. `nowMs` is wall-clock time. */
   tick(nowMs: number): void {
     this.nowMs = nowMs;
-    const { threads, backoffMs } = this.o.settings();
+    const settings = this.o.settings();
+    const { threads, backoffMs } = settings;
+    this.interruptOthersThan(settings);
     const monotonic = this.place.clock.monotonic();
     if (this.cleaned.size === 0 && monotonic - this.lastCleanedMs >= THREAD_IDLE_MS) this.endIdle();
     if (this.closed || this.rounds.size >= threads || monotonic < this.nextLookMs) return;
@@ -107,6 +113,13 @@ export class LogCleaner {
     if (cleaned === undefined) return;
     cleaned.isInterrupted = true;
     cleaned.thread.interrupt();
+  }
+
+  /** A cleaning at a low rate may go on for days: it begins anew when settings change, as in Kafka. */
+  private interruptOthersThan(settings: CleanerSettings): void {
+    const isSame = (other: CleanerSettings) =>
+      (Object.keys(settings) as (keyof CleanerSettings)[]).every((name) => settings[name] === other[name]);
+    for (const [name, cleaned] of this.cleaned) if (!isSame(cleaned.settings)) this.interrupt(name);
   }
 
   /** Has all cleanings end, and waits for that. */
@@ -158,7 +171,8 @@ export class LogCleaner {
   private async cleanLog(log: Log, found: Cleanable): Promise<CleaningOutcome> {
     const { name } = log;
     const thread = this.idle.pop() ?? this.o.makeThread();
-    const cleaned = { thread, isInterrupted: false };
+    const settings = this.o.settings();
+    const cleaned = { thread, settings, isInterrupted: false };
     this.cleaned.set(name, cleaned);
     log.isBeingCleaned = true;
     let isUsable = true;
@@ -168,11 +182,10 @@ export class LogCleaner {
       if (this.checkpoint.of(name) === undefined) this.checkpoint.set(name, found.firstDirtyOffset);
       await this.checkpoint.save();
       const isRecoverable = await this.place.recoverableUpTo(log, found.upperBound);
-      const { ioBytesPerSecond } = this.o.settings();
       outcome = isRecoverable && !cleaned.isInterrupted
         ? await thread.run(
-          this.jobOf(log, found),
-          ioBytesPerSecond,
+          this.jobOf(log, found, settings),
+          settings.ioBytesPerSecond,
           (group) => this.replace(log, found, group),
         )
         : { kind: "interrupted" };
@@ -189,8 +202,11 @@ export class LogCleaner {
     return outcome;
   }
 
-  private jobOf(log: Log, found: Cleanable): CleaningJob {
-    const { threads, dedupeBufferBytes, dedupeLoadFactor, ioBufferBytes } = this.o.settings();
+  private jobOf(
+    log: Log,
+    found: Cleanable,
+    { threads, dedupeBufferBytes, dedupeLoadFactor, ioBufferBytes }: CleanerSettings,
+  ): CleaningJob {
     const { config } = log;
     const share = 1 / Math.max(1, threads);
     return {
@@ -208,7 +224,7 @@ export class LogCleaner {
       segmentIndexBytes: config.segmentIndexBytes,
       indexIntervalBytes: config.indexIntervalBytes,
       compressionLevel: config.compressionLevel,
-      keyMapBytes: Math.max(MIN_KEY_MAP_BYTES, dedupeBufferBytes * share),
+      keyMapBytes: Math.min(Math.max(MIN_KEY_MAP_BYTES, dedupeBufferBytes * share), MAX_KEY_MAP_BYTES),
       keyMapLoadFactor: dedupeLoadFactor,
       bufferBytes: Math.max(MIN_BUFFER_BYTES, Math.floor(ioBufferBytes * share / 2)),
     };

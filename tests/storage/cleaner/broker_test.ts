@@ -7,6 +7,7 @@ import { buildBatch } from "../../../src/codec/batch.ts";
 import { ErrorCode } from "../../../src/codec/errors.ts";
 import { deleteGroups } from "../../../src/codec/messages/delete_groups.ts";
 import { describeGroups } from "../../../src/codec/messages/describe_groups.ts";
+import { incrementalAlterConfigs } from "../../../src/codec/messages/incremental_alter_configs.ts";
 import { produce } from "../../../src/codec/messages/produce.ts";
 import { ZERO_UUID } from "../../../src/codec/uuid.ts";
 import { readOffsets } from "../../../src/storage/checkpoints.ts";
@@ -189,5 +190,30 @@ Deno.test("a cleaning that is slowed down ends when its topic is deleted, and wh
   await broker.stop();
   const left = realFiles.list(`${broker.dataDir}/second-0`).filter(({ name }) => /cleaned|swap/.test(name));
   assertEquals(left, []);
+  assertEquals(broker.log, []);
+});
+
+Deno.test("a cleaning that was slowed down goes on at the rate that is set meanwhile", async () => {
+  await using broker = await freePortBroker({
+    "log.cleaner.backoff.ms": "0",
+    "log.cleaner.io.max.bytes.per.second": "2000",
+  });
+  const client = await connect(broker);
+  const settings = { "internal.segment.bytes": "300000", "min.cleanable.dirty.ratio": "0" };
+  await createTopic(client, "t", 1, { ...settings, "cleanup.policy": "compact" });
+  const value = "x".repeat(50_000);
+  for (let i = 0; i < 20; i++) await produceTo(client, "t", [{ partition: 0, batch: keyed("a", value) }]);
+  await until(() => cleanUpTo(broker, "t-0") >= 0);
+  const { responses } = await client.send(incrementalAlterConfigs, 1, {
+    resources: [{
+      resourceType: 4,
+      resourceName: "",
+      configs: [{ name: "log.cleaner.io.max.bytes.per.second", configOperation: 0, value: "1e9" }],
+    }],
+    validateOnly: false,
+  });
+  assertEquals(responses[0].errorCode, ErrorCode.NONE);
+  await until(() => cleanUpTo(broker, "t-0") === activeBase(broker, "t-0"));
+  await client.close();
   assertEquals(broker.log, []);
 });

@@ -50,6 +50,11 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "records are not read where nothing asks for it, and INVALID_RECORD for UNKNOWN_SERVER_ERROR",
   },
   {
+    scenario: "OffsetCommit 0 and OffsetFetch 0 meant ZooKeeper",
+    call: /.*/,
+    why: "they use the group's offsets",
+  },
+  {
     scenario: "Produce with every codec, and with codecs that there are not",
     call: /codec [567]/,
     why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR",

@@ -87,11 +87,10 @@ function readFlags(args: readonly string[]): Flags | { readonly error: string } 
   if (parsed.data !== undefined && directories.length > 0) {
     return { error: `check takes either --data ${parsed.data}, or ${directories[0]}` };
   }
+  if (parsed.data !== undefined) directories.push(parsed.data);
   // As `start` takes them.
-  if (parsed.data !== undefined) {
-    directories.push(...parsed.data.split(",").map((path: string) => path.trim()));
-  }
-  const data = directories.length === 0 ? [DEFAULT_DIRECTORY] : [...new Set(directories)];
+  const paths = directories.flatMap((list) => list.split(",").map((path) => path.trim()));
+  const data = paths.length === 0 ? [DEFAULT_DIRECTORY] : [...new Set(paths)];
   return { help: parsed.help, data, deep: parsed.deep, json: parsed.json };
 }
 
@@ -115,7 +114,7 @@ function run(flags: Flags, terminal: Terminal): number {
     const others = data.filter((other) => other !== directory);
     const elsewhere = new Map(others.flatMap((other) => namesIn.get(other)!.map((name) => [name, other])));
     const report = reportIn(directory);
-    const input = { known, hasMetadata, elsewhere, tellsOfMissing: directory === first, report };
+    const input = { known, hasMetadata, others, elsewhere, tellsOfMissing: directory === first, report };
     checkOne(directory, input, countsOf.get(directory)!, flags, terminal);
   }
   return [...countsOf.values()].some(({ damage }) => damage > 0) ? DAMAGED : 0;
@@ -124,7 +123,7 @@ function run(flags: Flags, terminal: Terminal): number {
 /** Checks one directory and sums up. */
 function checkOne(
   directory: string,
-  input: Pick<DirectoryCheckInput, "known" | "hasMetadata" | "elsewhere" | "tellsOfMissing" | "report">,
+  input: Omit<DirectoryCheckInput, "files" | "directory" | "metadataFile" | "deep" | "onProgress">,
   counts: Counts,
   { deep, json }: Flags,
   terminal: Terminal,

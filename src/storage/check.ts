@@ -22,6 +22,7 @@ import {
 import { CLEANER_FILE, isStateTopic } from "./compacted.ts";
 import { type DirectoryEntry, type Files, IoError } from "./files.ts";
 import { HandlePool } from "./handles.ts";
+import { mayHavePartitions, readKnownDirectories } from "./known_directories.ts";
 import { sumOfCheckpoints } from "./offset_checkpoints.ts";
 import {
   DELETED_DIRECTORY_SUFFIX,
@@ -64,6 +65,8 @@ export interface DirectoryCheckInput {
   /** Whether there is a metadata file at all, and what it is called. */
   readonly hasMetadata: boolean;
   readonly metadataFile: string;
+  /** The broker's other data directories that are checked along; none without. */
+  readonly others?: readonly string[];
   /** The partition directories in the broker's other data directories, with the one that each is in; empty without others. */
   readonly elsewhere?: ReadonlyMap<string, string>;
   /** False: partitions that are nowhere are told of with another directory. */
@@ -419,6 +422,10 @@ class DirectoryChecker {
   }
 
   private checkMissing(reached: ReadonlyMap<string, number>): void {
+    const [unchecked] = this.unchecked();
+    const outcome = unchecked === undefined
+      ? "makes it anew, empty"
+      : `keeps it offline, as it may be in ${unchecked}, which was not checked along`;
     for (const [topic, { partitions }] of this.i.known?.topics ?? []) {
       for (let partition = 0; partition < partitions; partition++) {
         const name = partitionDirectory(topic, partition);
@@ -427,9 +434,20 @@ class DirectoryChecker {
         if (had === 0 && this.i.tellsOfMissing === false) continue;
         const wasThere = this.closed || had > 0;
         const text = had > 0 ? `it is missing: it had reached offset ${had}` : "it is missing";
-        this.tell(wasThere ? "damage" : "note", name, null, text, "makes it anew, empty");
+        this.tell(wasThere ? "damage" : "note", name, null, text, outcome);
       }
     }
+  }
+
+  /** Directories that the broker had beside those that are checked, and which it would not begin anew without. */
+  private unchecked(): string[] {
+    const { files, directory, others = [] } = this.i;
+    const idOf = (path: string) => lookAtMeta(files, `${path}/${META_PROPERTIES_FILE}`).value?.directoryId;
+    // By their ids: the paths that were noted need not be spelled as those that are checked.
+    const ids = new Set([directory, ...others].map(idOf));
+    return [...readKnownDirectories(files, directory)]
+      .filter(([path, id]) => !ids.has(id) && mayHavePartitions(files, path))
+      .map(([path]) => path);
   }
 
   private isCompacted(topic: string, name: string): boolean {

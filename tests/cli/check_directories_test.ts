@@ -33,13 +33,21 @@ Deno.test("check finds nothing wrong with several directories, of which each has
     }
   }
   await broker.stop();
-  for (const args of [["--data", `${one},${two}`], [one, two], [two, one]]) {
+  for (const args of [["--data", `${one},${two}`], [`${one},${two}`], [one, two], [two, one]]) {
     const { code, out } = await checked(...args);
     assertEquals([code, out.filter((line) => line.startsWith("damage"))], [0, []]);
     assertEquals(out.filter((line) => line.includes(": no damage")).length, 2);
   }
   const { code, out } = await checked(one);
-  assertEquals([code, out.filter((line) => line.includes("it is missing")).length], [1, 3]);
+  const offline =
+    `it is missing; the broker keeps it offline, as it may be in ${two}, which was not checked along`;
+  assertEquals([code, out.filter((line) => line.endsWith(offline)).length], [1, 3]);
+  await Deno.remove(`${one}/trackway-log-directories`);
+  const anew = await checked(one);
+  assertEquals(
+    anew.out.filter((line) => line.endsWith("it is missing; the broker makes it anew, empty")).length,
+    3,
+  );
 });
 
 Deno.test("check tells of a partition that is in two directories", async () => {

@@ -5,8 +5,12 @@ import { StartupError } from "../../src/base/startup_error.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { alterReplicaLogDirs } from "../../src/codec/messages/alter_replica_log_dirs.ts";
 import { describeLogDirs } from "../../src/codec/messages/describe_log_dirs.ts";
+import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
+import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
+import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
+import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { freePortBroker, type TestBroker } from "../lib/broker.ts";
 import { within } from "../lib/waiting.ts";
 import { batchOf, produceTo, TestClient } from "../protocol/requests.ts";
@@ -196,4 +200,43 @@ Deno.test("DescribeLogDirs tells cordoned directories, which get nothing new and
   assertEquals(results.map(({ isCordoned, topics }) => [isCordoned, topics.length]), [[true, 0], [false, 2]]);
   assertEquals(await move(client, `${broker.dataDir}/one`, "a"), ErrorCode.INVALID_REPLICA_ASSIGNMENT);
   assertEquals(await move(client, `${broker.dataDir}/one`, "missing"), ErrorCode.INVALID_REPLICA_ASSIGNMENT);
+});
+
+Deno.test("a partition of the offsets topic moves under its coordinator, which goes on and finds all after a restart", async () => {
+  await using broker = await freePortBroker({ ...settings, "offsets.topic.num.partitions": "1" });
+  const commit = async (client: TestClient, offset: bigint) => {
+    const partitions = [{ partitionIndex: 0, committedOffset: offset, committedMetadata: null }];
+    const topics = [{ name: "t", topicId: ZERO_UUID, partitions }];
+    const group = { groupId: "g", memberId: "", generationIdOrMemberEpoch: -1 };
+    const answer = await client.send(offsetCommit, 7, { ...group, topics });
+    return answer.topics[0].partitions[0].errorCode;
+  };
+  const committed = async (client: TestClient) => {
+    const topics = [{ name: "t", partitionIndexes: [0] }];
+    const answer = await client.send(offsetFetch, 5, { groupId: "g", topics, groups: [] });
+    return Number(answer.topics[0].partitions[0].committedOffset);
+  };
+  const offsetsAt = async (client: TestClient) => {
+    const places = await described(client);
+    return ["one", "two"].filter((name) => "__consumer_offsets-0" in (places[name] as object));
+  };
+  {
+    await using client = await TestClient.to(broker);
+    await client.createTopic("t");
+    await client.send(findCoordinator, 0, { key: "g", coordinatorKeys: [] });
+    assertEquals(await commit(client, 1n), ErrorCode.NONE);
+    const [from] = await offsetsAt(client);
+    const to = from === "one" ? "two" : "one";
+    assertEquals(await move(client, `${broker.dataDir}/${to}`, "__consumer_offsets"), ErrorCode.NONE);
+    let offset = 2n;
+    while ((await offsetsAt(client)).join() !== to) {
+      assertEquals(await commit(client, offset++), ErrorCode.NONE);
+    }
+    assertEquals(await commit(client, offset), ErrorCode.NONE);
+    assertEquals(await committed(client), Number(offset));
+    await broker.restart();
+    await using again = await TestClient.to(broker);
+    assertEquals(await committed(again), Number(offset));
+    assertEquals(await offsetsAt(again), [to]);
+  }
 });

@@ -99,7 +99,7 @@ Deno.test("max.request.partition.size.limit bounds a page, whatever a client ask
   assertEquals(nextCursor, { topicName: "t", partitionIndex: 50 });
 });
 
-Deno.test("one CreateTopics makes 10,000 partitions at most: what is beyond that makes none of them", async () => {
+Deno.test("a CreateTopics of more than 10,000 partitions makes none of them", async () => {
   await using broker = await freePortBroker();
   await using client = await TestClient.to(broker);
   const refused = await create(client, names.slice(0, 101), 100);

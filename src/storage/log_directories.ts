@@ -230,6 +230,7 @@ export class LogDirectories {
 
   /** Leaves one log of each partition. */
   private chooseBetweenTwins(): void {
+    if (this.directories.length === 1) return;
     const seen = new Map<string, LogManager>();
     for (const manager of this.managers()) {
       for (const log of [...manager.all()]) {

@@ -242,7 +242,10 @@ function readOne(
   }
   const divergingEpoch = divergence(partition, wanted);
   if (divergingEpoch === "unknown") return unread(failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE));
-  if (divergingEpoch !== undefined) return unread({ ...readable(partition, wanted, limits), divergingEpoch });
+  if (divergingEpoch !== undefined) {
+    // Nothing was read, so nothing is said of transactions.
+    return unread({ ...readable(partition, wanted, limits), divergingEpoch, abortedTransactions: null });
+  }
 
   const left = Math.max(0, limits.maxBytes - bytesSoFar);
   const maxBytes = Math.max(0, Math.min(left, wanted.partitionMaxBytes));

@@ -25,6 +25,9 @@ export const clientMetricsRows = {
   }),
 };
 
+/** Of a pattern, and of what is held against it: even in linear time 32 KB of each take seconds. */
+export const MAX_MATCHED_LENGTH = 255;
+
 /** What of a client a subscription can look at. */
 export const clientMatchNames = [
   "client_instance_id",
@@ -123,6 +126,7 @@ function parsePattern(pattern: string): [ClientMatchName, RegExp] | null {
   const parts = pattern.split("=").map((part) => part.trim());
   const name = clientMatchNames.find((each) => each === parts[0]);
   if (parts.length !== 2 || name === undefined || parts[1] === "") return null;
+  if (parts[1].length > MAX_MATCHED_LENGTH) return null;
   try {
     return [name, new RegExp(`^(?:${parts[1]})$`, LINEAR)];
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Which metrics a client is asked for: what all subscriptions that match it ask for together (KIP-714). */
 import { crc32c } from "../codec/crc32c.ts";
-import { type ClientMatchName, ClientMetricsSettings } from "../config/client_metrics.ts";
+import { type ClientMatchName, ClientMetricsSettings, MAX_MATCHED_LENGTH } from "../config/client_metrics.ts";
 
 /** What subscriptions can look at. */
 export interface TelemetryClient {
@@ -52,7 +52,7 @@ function isMatch({ match }: ClientMetricsSettings, instanceId: string, client: T
     client_source_address: client.address,
     client_source_port: client.port,
   };
-  return [...match].every(([name, pattern]) => pattern.test(values[name]));
+  return [...match].every(([name, pattern]) => pattern.test(values[name].slice(0, MAX_MATCHED_LENGTH)));
 }
 
 const utf8 = new TextEncoder();

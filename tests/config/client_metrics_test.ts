@@ -26,6 +26,8 @@ const cases: [overrides: Record<string, string>, problem: string | null][] = [
   [{ "match": "client_id=a=b" }, pattern("client_id=a=b")],
   [{ "match": "client_id=[" }, pattern("client_id=[")],
   [{ "match": "client_id=a,x" }, pattern("x")],
+  [{ "match": `client_id=${"a".repeat(255)}` }, null],
+  [{ "match": `client_id=${"a".repeat(256)}` }, pattern(`client_id=${"a".repeat(256)}`)],
   // Names come first, then values in the order of the table, the interval, the patterns.
   [{ "interval.ms": "x", "zz": "1" }, "INVALID_REQUEST: Unknown client metrics configuration: zz"],
   [

@@ -24,9 +24,9 @@ Deno.test("a subscription's pattern that goes back without end is matched in no 
         return errorName(responses[0].errorCode);
       };
       assertEquals(await subscribe("client_id=(?=(a+)+b).*"), "INVALID_CONFIG");
-      for (const match of ["client_id=(a+)+b", "client_id=(a|a)*b", "client_id=(.*)*b"]) {
+      for (const match of ["client_id=(a+)+b", "client_id=(a|a)*b", `client_id=${"(a*)*".repeat(50)}b`]) {
         assertEquals(await subscribe(match), "NONE");
-        const client = await connect(broker.port, "a".repeat(1000));
+        const client = await connect(broker.port, "a".repeat(32_000));
         const { errorCode } = await within(
           client.send(getTelemetrySubscriptions, 0, { clientInstanceId: ZERO_UUID }),
           `an answer while ${match} holds`,

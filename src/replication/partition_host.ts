@@ -17,6 +17,7 @@ import { TopicSettings } from "../config/resource_settings.ts";
 import { IoError } from "../storage/files.ts";
 import type { Log } from "../storage/log.ts";
 import type { LogDirectories } from "../storage/log_directories.ts";
+import { isSameTopic } from "../storage/moved_logs.ts";
 import { PARTITION_METADATA_FILE, partitionDirectory } from "../storage/names.ts";
 import { logConfigOf } from "../storage/topic_log_config.ts";
 import { Partition } from "./partition.ts";
@@ -73,7 +74,8 @@ export class PartitionHost {
     for (const log of [...logs.all()]) {
       const topic = cluster.image.topics.get(log.topic);
       if (topic !== undefined && log.partition < topic.partitions.length && isSame(log, topic)) continue;
-      if (cluster.deletions.has(log.topicId)) {
+      const isReached = logs.get(log.topic, log.partition) === log;
+      if (isReached && cluster.deletions.has(log.topicId)) {
         log.config = configOfDeleted;
         this.remove(log);
       } else this.setAside(log, strays);
@@ -87,7 +89,10 @@ export class PartitionHost {
   }
 
   private async adopt(producerIds: ProducerIds): Promise<void> {
-    const byTopic = Map.groupBy(this.o.logs.all(), (log) => log.topic);
+    const { logs: all } = this.o;
+    // Of an earlier topic of the same name there may be one in another directory.
+    const reached = [...all.all()].filter((log) => all.get(log.topic, log.partition) === log);
+    const byTopic = Map.groupBy(reached, (log) => log.topic);
     if (byTopic.size === 0) return;
     let lastProducerId = -1;
     const topics = [...byTopic].map(([name, logs]) => ({
@@ -357,11 +362,5 @@ function listed(names: readonly string[]): string {
 
 /** Whether the directory belongs to this topic, and not to an earlier one of the same name. */
 function isSame(log: Log, topic: TopicImage): boolean {
-  return log.topicId === topic.topicId || log.topicId === ZERO_UUID || isMisread(log.topicId, topic.topicId);
-}
-
-/** Whether two ids differ in one character. Ids are random: two topics have none that are so close. */
-function isMisread(found: string, topicId: string): boolean {
-  const differing = [...topicId].filter((character, at) => character !== found[at]);
-  return found.length === topicId.length && differing.length === 1;
+  return isSameTopic(log.topicId, topic.topicId);
 }

@@ -21,7 +21,7 @@ import {
 } from "./known_directories.ts";
 import type { Log } from "./log.ts";
 import { LogManager, type LogManagerOptions } from "./log_manager.ts";
-import { whichGoesOn } from "./moved_logs.ts";
+import { isSameTopic, whichGoesOn } from "./moved_logs.ts";
 import { partitionDirectory } from "./names.ts";
 
 export interface LogDirectoriesOptions extends Omit<LogManagerOptions, "directory"> {
@@ -240,6 +240,8 @@ export class LogDirectories {
           continue;
         }
         const twin = other.get(log.topic, log.partition)!;
+        // Of a topic that was deleted and made again while a directory was away: which one is wanted, the metadata tells.
+        if (!isSameTopic(twin.topicId, log.topicId)) continue;
         const choice = whichGoesOn(this.o.files, twin, log);
         if (choice.keeps === log) seen.set(log.name, manager);
         this.takeAway(choice.other, choice.keeps, choice.isMoved);

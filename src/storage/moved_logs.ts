@@ -3,6 +3,7 @@
  * (`log_mover.ts`), or somebody who copied directories. Nothing in this file changes anything.
  */
 
+import { ZERO_UUID } from "../codec/uuid.ts";
 import { readText } from "./files.ts";
 import type { Files } from "./files.ts";
 import type { Log } from "./log.ts";
@@ -13,6 +14,17 @@ export interface Choice {
   readonly other: Log;
   /** `other` is what `keeps` was copied from, to the last record, and can be thrown away. */
   readonly isMoved: boolean;
+}
+
+/** Whether two directories say that they are of one topic; one that lost its id, or has a damaged one, does not deny it. */
+export function isSameTopic(topicId: string, other: string): boolean {
+  return topicId === other || topicId === ZERO_UUID || other === ZERO_UUID || isMisread(topicId, other);
+}
+
+/** Whether two ids differ in one character. Ids are random: two topics have none that are so close. */
+function isMisread(found: string, topicId: string): boolean {
+  const differing = [...topicId].filter((character, at) => character !== found[at]);
+  return found.length === topicId.length && differing.length === 1;
 }
 
 /**

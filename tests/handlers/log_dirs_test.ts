@@ -4,6 +4,7 @@ import { assertRejects } from "@std/assert/rejects";
 import { StartupError } from "../../src/base/startup_error.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { alterReplicaLogDirs } from "../../src/codec/messages/alter_replica_log_dirs.ts";
+import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
 import { describeLogDirs } from "../../src/codec/messages/describe_log_dirs.ts";
 import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
@@ -43,8 +44,8 @@ async function produceError(client: TestClient, topic: string): Promise<number> 
   return answer.responses[0].partitionResponses[0].errorCode;
 }
 
-async function latest(client: TestClient, topic: string): Promise<[number, number]> {
-  const topics = [{ name: topic, partitions: [{ partitionIndex: 0, timestamp: -1n }] }];
+async function latest(client: TestClient, topic: string, partition = 0): Promise<[number, number]> {
+  const topics = [{ name: topic, partitions: [{ partitionIndex: partition, timestamp: -1n }] }];
   const answer = await client.send(listOffsets, 4, {
     replicaId: -1,
     isolationLevel: 0,
@@ -239,4 +240,57 @@ Deno.test("a partition of the offsets topic moves under its coordinator, which g
     assertEquals(await committed(again), Number(offset));
     assertEquals(await offsetsAt(again), [to]);
   }
+});
+
+for (const [kept, away] of [["one", "two"], ["two", "one"]] as const) {
+  Deno.test(`a topic that was made again while ${away} was away keeps its records when that is back`, async () => {
+    await using broker = await freePortBroker({ ...settings, "metadata.log.dir": `<dir>/${kept}` });
+    {
+      await using client = await TestClient.to(broker);
+      await client.createTopic("a", 2);
+      for (const partition of [0, 1]) {
+        for (let n = 0; n < 3; n++) await client.append("a", batchOf(["old"]), partition);
+      }
+    }
+    await broker.stop();
+    const [path, elsewhere] = [`${broker.dataDir}/${away}`, `${broker.dataDir}/elsewhere`];
+    await Deno.rename(path, elsewhere);
+    await broker.restart();
+    {
+      await using client = await TestClient.to(broker);
+      await client.send(deleteTopics, 1, { topics: [], topicNames: ["a"], timeoutMs: 1000 });
+      await client.createTopic("a", 2);
+      for (const partition of [0, 1]) await client.append("a", batchOf(["new"]), partition);
+    }
+    await broker.stop();
+    await Deno.remove(path, { recursive: true }).catch((error) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    });
+    await Deno.rename(elsewhere, path);
+    await broker.restart();
+    await using client = await TestClient.to(broker);
+    for (const partition of [0, 1]) assertEquals(await latest(client, "a", partition), [ErrorCode.NONE, 1]);
+    const left = Deno.readDirSync(path).map(({ name }) => name).filter((name) => name.startsWith("a-"));
+    assertEquals(left.toArray().every((name) => name.endsWith("-stray") || name.endsWith("-delete")), true);
+  });
+}
+
+Deno.test("a request that moves many partitions does not hold up others", async () => {
+  const count = 600;
+  await using broker = await freePortBroker(settings);
+  await using client = await TestClient.to(broker);
+  await using neighbour = await TestClient.to(broker);
+  await client.createTopic("t", count);
+  const answered: string[] = [];
+  const partitions = Array.from({ length: count }, (_, i) => i);
+  const paths = ["one", "two"].map((name) => `${broker.dataDir}/${name}`);
+  const moves = paths.map(async (path) => {
+    const dirs = [{ path, topics: [{ name: "t", partitions }] }];
+    const { results } = await client.send(alterReplicaLogDirs, 2, { dirs });
+    answered.push("moves");
+    assertEquals(results[0].partitions.map(({ errorCode }) => errorCode), partitions.map(() => 0));
+  });
+  const others = neighbour.topics().then(() => answered.push("neighbour"));
+  await Promise.all([...moves, others]);
+  assertEquals(answered, ["neighbour", "moves", "moves"]);
 });

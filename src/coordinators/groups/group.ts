@@ -47,7 +47,8 @@ export function supportsProtocols(
   protocolType: string,
   protocols: readonly Protocol[],
 ): boolean {
-  if (group.state === "Empty") return protocolType !== "" && protocols.length > 0;
+  // Members may have left while an id that was given out is waited for: then nobody is in the way either.
+  if (group.members.size === 0) return protocolType !== "" && protocols.length > 0;
   if (protocolType !== group.protocolType) return false;
   const common = new Set(commonProtocols(group));
   return protocols.some((protocol) => common.has(protocol.name));

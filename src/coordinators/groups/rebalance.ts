@@ -60,7 +60,8 @@ export function prepareRebalance(turn: Turn, group: ClassicGroup): void {
     const remainingMs = Math.max(rebalanceTimeoutMs(group) - delayMs, 0);
     group.initialJoin = { delayMs, remainingMs, newMemberAdded: false };
     group.joinDeadline = turn.now.steadyMs + delayMs;
-  } else if (allMembersJoined(group)) {
+  } else if (allMembersJoined(group) || group.members.size === 0) {
+    // Ids that were given out are not waited for where no member's timeout says how long.
     completeJoin(turn, group);
   } else {
     group.joinDeadline = turn.now.steadyMs + rebalanceTimeoutMs(group);

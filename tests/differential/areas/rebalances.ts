@@ -187,6 +187,35 @@ export const scenarios = [
       broker.note("third", (await third)!.generationId);
     },
   ),
+  scenario("Who was given an id can join when everybody else has left meanwhile", async (broker) => {
+    const group = await newGroup(broker);
+    const cases = {
+      "same protocols": {},
+      "other protocols": { protocols: protocols({ other: "x" }) },
+      "no protocols": { protocols: [] },
+      "other type": { protocolType: "connect" },
+    };
+    for (const [i, [label, more]] of Object.entries(cases).entries()) {
+      const groupId = `${group}${i}`;
+      const first = await joined(broker, groupId);
+      const { memberId } = (await broker.send(joinGroup, 4, joining(groupId, more)))!;
+      if (memberId === "") {
+        broker.note(label, "no id");
+        continue;
+      }
+      await broker.send(leaveGroup, 2, { groupId, memberId: first.memberId, members: [] });
+      await state(broker, groupId, label);
+      await broker.ask(joinGroup, 4, joining(groupId, { ...more, memberId }), outcome, label);
+    }
+    // The id is given for what fits; what is brought then may be something else.
+    for (const [i, [label, more]] of Object.entries(cases).entries()) {
+      const groupId = `${group}-changed-${i}`;
+      const first = await joined(broker, groupId);
+      const { memberId } = (await broker.send(joinGroup, 4, joining(groupId)))!;
+      await broker.send(leaveGroup, 2, { groupId, memberId: first.memberId, members: [] });
+      await broker.ask(joinGroup, 4, joining(groupId, { ...more, memberId }), outcome, `changed: ${label}`);
+    }
+  }),
   scenario("Groups that rebalance are not deleted, nor are their offsets", async (broker) => {
     const group = await newGroup(broker);
     const topic = await createTopic(broker, "t");

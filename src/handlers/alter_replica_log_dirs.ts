@@ -9,14 +9,22 @@ import type {
 } from "../codec/messages/alter_replica_log_dirs.ts";
 import type { Handler, Services } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
+import { inSlices } from "./pacing.ts";
 
-export const alterReplicaLogDirsHandler: Handler<typeof alterReplicaLogDirs> = (request, { services }) => {
-  const results = [...directoriesOf(request.dirs)].map(([topicName, paths]) => ({
+export const alterReplicaLogDirsHandler: Handler<typeof alterReplicaLogDirs> = async (
+  request,
+  { services },
+) => {
+  const wanted = [...directoriesOf(request.dirs)].flatMap(([topic, paths]) =>
+    [...paths].map(([index, path]) => ({ topic, index, path }))
+  );
+  // Each is noted on the device before it is answered.
+  const begun = await inSlices(wanted, services.clock, ({ topic, index, path }) => {
+    return { topic, answer: { partitionIndex: index, errorCode: move(topic, index, path, services) } };
+  });
+  const results = [...Map.groupBy(begun, ({ topic }) => topic)].map(([topicName, ofTopic]) => ({
     topicName,
-    partitions: [...paths].map(([partitionIndex, path]) => ({
-      partitionIndex,
-      errorCode: move(topicName, partitionIndex, path, services),
-    })),
+    partitions: ofTopic.map(({ answer }) => answer),
   }));
   return { results };
 };

@@ -276,7 +276,7 @@ for (const [kept, away] of [["one", "two"], ["two", "one"]] as const) {
 }
 
 Deno.test("a request that moves many partitions does not hold up others", async () => {
-  const count = 600;
+  const count = 150;
   await using broker = await freePortBroker(settings);
   await using client = await TestClient.to(broker);
   await using neighbour = await TestClient.to(broker);

@@ -8,7 +8,9 @@ import { ZERO_UUID } from "../codec/uuid.ts";
 import type { TopicImage } from "../cluster/image.ts";
 import { topicNameProblem } from "../cluster/topic_names.ts";
 import { operationsOmitted, topicOperations } from "./authorized_operations.ts";
+import type { Replicas } from "../replication/replicas.ts";
 import type { Handler } from "./context.ts";
+import { leadership } from "./leadership.ts";
 
 export const describeTopicPartitionsHandler: Handler<typeof describeTopicPartitions> = (
   request,
@@ -44,7 +46,7 @@ export const describeTopicPartitionsHandler: Handler<typeof describeTopicPartiti
     const first = cursor !== null && cursor.topicName === name ? cursor.partitionIndex : 0;
     if (left === 0) return { topics, nextCursor: { topicName: name, partitionIndex: first } };
     const shown = topic.partitions.slice(first, first + left);
-    topics.push(describe(topic, shown));
+    topics.push(describe(topic, shown, services.replicas));
     left -= shown.length;
     const next = first + shown.length;
     if (next < topic.partitions.length) {
@@ -58,22 +60,16 @@ function absent(name: string, errorCode: number) {
   return { errorCode, name, topicId: ZERO_UUID, partitions: [], topicAuthorizedOperations: topicOperations };
 }
 
-function describe(topic: TopicImage, partitions: TopicImage["partitions"]) {
+function describe(topic: TopicImage, partitions: TopicImage["partitions"], replicas: Replicas) {
   return {
     errorCode: ErrorCode.NONE,
     name: topic.name,
     topicId: topic.topicId,
     isInternal: topic.internal,
     partitions: partitions.map((p) => ({
-      errorCode: ErrorCode.NONE,
-      partitionIndex: p.partition,
-      leaderId: p.leader,
-      leaderEpoch: p.leaderEpoch,
-      replicaNodes: p.replicas,
-      isrNodes: p.isr,
+      ...leadership(topic.name, p, replicas),
       eligibleLeaderReplicas: p.elr,
       lastKnownElr: [],
-      offlineReplicas: p.offlineReplicas,
     })),
     topicAuthorizedOperations: topicOperations,
   };

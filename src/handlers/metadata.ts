@@ -7,9 +7,11 @@ import type { metadata, MetadataRequest, MetadataResponse } from "../codec/messa
 import { ZERO_UUID } from "../codec/uuid.ts";
 import type { TopicImage } from "../cluster/image.ts";
 import { isInternalTopic, topicNameProblem } from "../cluster/topic_names.ts";
+import type { Replicas } from "../replication/replicas.ts";
 import { clusterOperations, operationsOmitted, topicOperations } from "./authorized_operations.ts";
 import { brokerNodes } from "./broker_nodes.ts";
 import type { Handler, RequestContext } from "./context.ts";
+import { leadership } from "./leadership.ts";
 import { mutationAllowance } from "./mutation_quota.ts";
 
 /** Version 0 has no null: an empty list asks for all topics. */
@@ -68,7 +70,7 @@ function answer(topics: Found, request: MetadataRequest, context: RequestContext
     topics: [
       // Unknown ids come first and unknown names last, as in Kafka.
       ...topics.unknownIds.map((topic) => ({ ...topic, topicAuthorizedOperations: operationsOmitted })),
-      ...topics.found.map((topic) => describeTopic(topic, topicAuthorizedOperations)),
+      ...topics.found.map((topic) => describeTopic(topic, topicAuthorizedOperations, services.replicas)),
       ...topics.missing.map((topic) => ({ ...topic, topicAuthorizedOperations })),
     ],
   };
@@ -157,21 +159,13 @@ function absent(name: string | null, topicId: string, errorCode: number): Missin
   return { errorCode, name, topicId, isInternal: name !== null && isInternalTopic(name), partitions: [] };
 }
 
-function describeTopic(topic: TopicImage, topicAuthorizedOperations: number) {
+function describeTopic(topic: TopicImage, topicAuthorizedOperations: number, replicas: Replicas) {
   return {
     errorCode: ErrorCode.NONE,
     name: topic.name,
     topicId: topic.topicId,
     isInternal: topic.internal,
-    partitions: topic.partitions.map((p) => ({
-      errorCode: ErrorCode.NONE,
-      partitionIndex: p.partition,
-      leaderId: p.leader,
-      leaderEpoch: p.leaderEpoch,
-      replicaNodes: p.replicas,
-      isrNodes: p.isr,
-      offlineReplicas: p.offlineReplicas,
-    })),
+    partitions: topic.partitions.map((p) => leadership(topic.name, p, replicas)),
     topicAuthorizedOperations,
   };
 }

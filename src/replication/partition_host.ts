@@ -46,8 +46,6 @@ const NAMED_MAX = 10;
 export class PartitionHost {
   /** Topics with partitions whose log could not be made or opened. */
   private readonly incomplete = new Set<string>();
-  /** Partitions that were in no directory at start while one was offline: it may have them. */
-  private readonly hidden = new Set<string>();
   /** Logs of deleted topics that could not be taken away. */
   private leftOver: Log[] = [];
   /** Changes that are not taken over yet, and the last of them. */
@@ -176,9 +174,6 @@ export class PartitionHost {
     const { replicas } = this.o;
     const partitions = replicas.ofTopic(topic.name);
     replicas.removeTopic(topic.name);
-    for (const { partition } of topic.partitions) {
-      this.hidden.delete(partitionDirectory(topic.name, partition));
-    }
     for (const partition of partitions) {
       if (partition !== undefined) this.remove(partition.log);
       if (slices.isOver) await slices.next();
@@ -200,7 +195,7 @@ export class PartitionHost {
       }
       let partition = replicas.get(topic.name, index);
       // Told of at start.
-      if (this.hidden.has(partitionDirectory(topic.name, index))) continue;
+      if (replicas.isOffline(topic.name, index)) continue;
       if (partition === undefined) {
         const log = this.openLog(topic, index);
         if (typeof log === "string") {
@@ -297,21 +292,27 @@ export class PartitionHost {
     );
   }
 
-  /** An empty log in the place of one that comes back later would be a second one, with other records. */
+  /**
+   * Takes partitions that are in no directory offline while one is away, which may have them: an empty log in the place of
+   * one that comes back later would be a second one, with other records.
+   */
   private noteHidden(strays: ReadonlyMap<string, string>): void {
-    const { cluster, logs, report } = this.o;
+    const { cluster, logs, replicas, report } = this.o;
+    const hidden: string[] = [];
     for (const { name, partitions } of cluster.image.topics.values()) {
       for (const { partition } of partitions) {
         const directory = partitionDirectory(name, partition);
-        if (logs.get(name, partition) === undefined && !strays.has(directory)) this.hidden.add(directory);
+        if (logs.get(name, partition) !== undefined || strays.has(directory)) continue;
+        replicas.setOffline(name, partition);
+        hidden.push(directory);
       }
     }
-    if (this.hidden.size === 0) return;
+    if (hidden.length === 0) return;
     report(
-      `These partitions (${this.hidden.size}) are in no data directory that is there: ${
-        listed([...this.hidden])
-      }. They ` +
-        "are offline until the directory that has them can be used again",
+      `These partitions (${hidden.length}) are in no data directory that is there: ${
+        listed(hidden)
+      }. They are offline ` +
+        "until the directory that has them can be used again",
     );
   }
 
@@ -323,7 +324,7 @@ export class PartitionHost {
       for (const { partition } of partitions) {
         const directory = partitionDirectory(name, partition);
         if (logs.get(name, partition) !== undefined || strays.has(directory)) continue;
-        if (this.hidden.has(directory)) continue;
+        if (this.o.replicas.isOffline(name, partition)) continue;
         const reached = logs.reachedBefore(name, partition);
         // A broker that is killed between the metadata of a new topic and its directories leaves this too: nothing was in
         // them, and no checkpoint names them.

@@ -3,6 +3,8 @@ import type { Partition } from "./partition.ts";
 
 export class Replicas {
   private readonly byName = new Map<string, Partition[]>();
+  /** Indexes of partitions that cannot be hosted as long as their directory is away, by topic. */
+  private readonly offline = new Map<string, Set<number>>();
 
   /** The hosted partition, or undefined. */
   get(topic: string, index: number): Partition | undefined {
@@ -26,8 +28,21 @@ export class Replicas {
     partitions[partition.index] = partition;
   }
 
+  /** Whether the partition is on a disk that is away, so that nobody leads it; changes only when the topic goes. */
+  isOffline(topic: string, index: number): boolean {
+    return this.offline.size > 0 && (this.offline.get(topic)?.has(index) ?? false);
+  }
+
+  /** To be called at start. */
+  setOffline(topic: string, index: number): void {
+    const indexes = this.offline.get(topic);
+    if (indexes === undefined) this.offline.set(topic, new Set([index]));
+    else indexes.add(index);
+  }
+
   /** Forgets a topic; who waits at its partitions is woken and finds them gone. */
   removeTopic(topic: string): void {
+    this.offline.delete(topic);
     const partitions = this.byName.get(topic);
     if (partitions === undefined) return;
     this.byName.delete(topic);

@@ -6,8 +6,10 @@ import { ErrorCode } from "../../src/codec/errors.ts";
 import { alterReplicaLogDirs } from "../../src/codec/messages/alter_replica_log_dirs.ts";
 import { deleteTopics } from "../../src/codec/messages/delete_topics.ts";
 import { describeLogDirs } from "../../src/codec/messages/describe_log_dirs.ts";
+import { describeTopicPartitions } from "../../src/codec/messages/describe_topic_partitions.ts";
 import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
+import { metadata } from "../../src/codec/messages/metadata.ts";
 import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
 import { offsetFetch } from "../../src/codec/messages/offset_fetch.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
@@ -91,6 +93,34 @@ Deno.test("DescribeLogDirs and AlterReplicaLogDirs have the same meaning in vers
   assertEquals(Object.keys(places.two as object).sort(), ["a-0", "b-0"]);
 });
 
+/** Error, leader, who is in sync and whose disk is away of the first partition of each topic, told alike by both APIs. */
+async function leaders(client: TestClient) {
+  const { topics } = await client.send(metadata, 12, {
+    topics: null,
+    includeClusterAuthorizedOperations: false,
+    includeTopicAuthorizedOperations: false,
+  });
+  const pages = await client.send(describeTopicPartitions, 0, {
+    topics: [],
+    responsePartitionLimit: 100,
+    cursor: null,
+  });
+  const told = (all: readonly { name: string | null; partitions: readonly Told[] }[]) =>
+    Object.fromEntries(all.map(({ name, partitions: [p] }) => [
+      name!,
+      [p.errorCode, p.leaderId, p.isrNodes, p.offlineReplicas],
+    ]));
+  assertEquals(told(topics), told(pages.topics));
+  return told(topics);
+}
+
+interface Told {
+  errorCode: number;
+  leaderId: number;
+  isrNodes: number[];
+  offlineReplicas: number[];
+}
+
 Deno.test("a directory that is broken at start takes its partitions offline, the others go on", async () => {
   await using broker = await freePortBroker(settings);
   {
@@ -105,6 +135,10 @@ Deno.test("a directory that is broken at start takes its partitions offline, the
     assertEquals(await produceError(client, "a"), ErrorCode.NONE);
     assertEquals(await produceError(client, "b"), ErrorCode.KAFKA_STORAGE_ERROR);
     assertEquals(await latest(client, "b"), [ErrorCode.KAFKA_STORAGE_ERROR, -1]);
+    assertEquals(await leaders(client), {
+      a: [ErrorCode.NONE, 1, [1], []],
+      b: [ErrorCode.LEADER_NOT_AVAILABLE, -1, [], [1]],
+    });
     assertEquals(await move(client, `${broker.dataDir}/two`, "a"), ErrorCode.KAFKA_STORAGE_ERROR);
     assertEquals(await move(client, `${broker.dataDir}/one`, "b"), ErrorCode.KAFKA_STORAGE_ERROR);
     // New partitions have room in what is left.

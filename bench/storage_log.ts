@@ -8,9 +8,9 @@
 import process from "node:process";
 import { systemClock } from "../src/base/clock.ts";
 import { buildBatch } from "../src/codec/batch.ts";
-import { realFiles } from "../src/storage/files_real.ts";
-import { defaultLogConfig } from "../src/storage/log_config.ts";
-import { LogManager } from "../src/storage/log_manager.ts";
+import { realFiles } from "../src/storage/files/real.ts";
+import { defaultLogConfig } from "../src/storage/log/config.ts";
+import { LogManager } from "../src/storage/manager/log_manager.ts";
 
 const PARTITIONS = 10_000;
 const TOPIC_ID = "Ijc7BQyqR_STSj4ph1otqA";

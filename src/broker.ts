@@ -46,12 +46,12 @@ import { Server, type ServerOptions } from "./server/server.ts";
 import type { CleanerOptions } from "./storage/cleaner/log_cleaner.ts";
 import { cleanerSettings } from "./storage/cleaner/settings.ts";
 import { WorkerThread } from "./storage/cleaner/thread.ts";
-import { DataDirectoryError } from "./storage/data_directory.ts";
-import { IoError } from "./storage/files.ts";
-import { machineBootId, realFiles } from "./storage/files_real.ts";
-import { defaultLogConfig } from "./storage/log_config.ts";
-import { LogDirectories } from "./storage/log_directories.ts";
-import { ProducerIdMark } from "./storage/producer_id_mark.ts";
+import { DataDirectoryError } from "./storage/directory/data_directory.ts";
+import { IoError } from "./storage/files/files.ts";
+import { machineBootId, realFiles } from "./storage/files/real.ts";
+import { defaultLogConfig } from "./storage/log/config.ts";
+import { LogDirectories } from "./storage/manager/log_directories.ts";
+import { ProducerIdMark } from "./storage/producers/producer_id_mark.ts";
 import { followTelemetry } from "./telemetry/follow.ts";
 import { telemetrySamples } from "./telemetry/samples.ts";
 

@@ -13,9 +13,9 @@ import {
   type KnownTopics,
   partitionsIn,
   withDirectoryLocked,
-} from "../storage/check.ts";
-import { IoError } from "../storage/files.ts";
-import { realFilesReadOnly } from "../storage/files_read_only.ts";
+} from "../storage/check/check.ts";
+import { IoError } from "../storage/files/files.ts";
+import { realFilesReadOnly } from "../storage/files/read_only.ts";
 import { helpText } from "./help.ts";
 import type { Terminal } from "./terminal.ts";
 

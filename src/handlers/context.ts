@@ -18,7 +18,7 @@ import type { SlowAppends } from "../replication/slow_appends.ts";
 import type { Principal } from "../security/principal.ts";
 import type { Lifetime } from "../telemetry/instances.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { LogDirectories } from "../storage/log_directories.ts";
+import type { LogDirectories } from "../storage/manager/log_directories.ts";
 
 /** The broker as handlers see it. */
 export interface Services {

@@ -5,11 +5,11 @@
  */
 import { ErrorCode } from "../codec/errors.ts";
 import type { describeLogDirs, DescribeLogDirsRequest } from "../codec/messages/describe_log_dirs.ts";
-import type { DeviceSpace } from "../storage/files.ts";
-import { IoError } from "../storage/files.ts";
-import type { Log } from "../storage/log.ts";
-import type { LogDirectory } from "../storage/log_directories.ts";
-import type { LogManager } from "../storage/log_manager.ts";
+import type { DeviceSpace } from "../storage/files/files.ts";
+import { IoError } from "../storage/files/files.ts";
+import type { Log } from "../storage/log/log.ts";
+import type { LogDirectory } from "../storage/manager/log_directories.ts";
+import type { LogManager } from "../storage/manager/log_manager.ts";
 import type { Handler } from "./context.ts";
 
 type Wanted = (log: Log) => boolean;

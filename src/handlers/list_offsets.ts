@@ -7,7 +7,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import { TooCostly } from "../codec/malformed.ts";
 import type { listOffsets, ListOffsetsRequest } from "../codec/messages/list_offsets.ts";
 import type { Partition } from "../replication/partition.ts";
-import { LOOKUP_ITEMS } from "../storage/time_lookup.ts";
+import { LOOKUP_ITEMS } from "../storage/segment/time_lookup.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
 import { inSlices } from "./pacing.ts";

@@ -1,7 +1,7 @@
 /** What goes wrong while a request looks into the log is that partition's error, not the end of the request. */
 import { ErrorCode } from "../codec/errors.ts";
 import { MalformedFrame } from "../codec/malformed.ts";
-import { IoError } from "../storage/files.ts";
+import { IoError } from "../storage/files/files.ts";
 
 /**
  * What `look` gives; or what `refuse` makes of KAFKA_STORAGE_ERROR when the disk fails under it, and of CORRUPT_MESSAGE

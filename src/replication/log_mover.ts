@@ -10,10 +10,10 @@ import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { BatchView } from "../codec/batch.ts";
-import { IoError } from "../storage/files.ts";
-import type { Log } from "../storage/log.ts";
-import type { LogDirectories } from "../storage/log_directories.ts";
-import type { LogManager } from "../storage/log_manager.ts";
+import { IoError } from "../storage/files/files.ts";
+import type { Log } from "../storage/log/log.ts";
+import type { LogDirectories } from "../storage/manager/log_directories.ts";
+import type { LogManager } from "../storage/manager/log_manager.ts";
 import type { Partition } from "./partition.ts";
 import type { Replicas } from "./replicas.ts";
 

@@ -3,7 +3,7 @@
  * records may be read. Alone, a broker is its own ISR, and what is appended is committed.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import type { AppendOptions, AppendResult, Log, ReadResult, SliceRead } from "../storage/log.ts";
+import type { AppendOptions, AppendResult, Log, ReadResult, SliceRead } from "../storage/log/log.ts";
 
 /** Is told how many bytes were appended to a partition that it waits for. */
 export interface AppendWaiter {

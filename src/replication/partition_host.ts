@@ -14,12 +14,12 @@ import type { ProducerIds } from "../cluster/producer_ids.ts";
 import { ZERO_UUID } from "../codec/uuid.ts";
 import type { BrokerConfig } from "../config/broker_config.ts";
 import { TopicSettings } from "../config/resource_settings.ts";
-import { IoError } from "../storage/files.ts";
-import type { Log } from "../storage/log.ts";
-import type { LogDirectories } from "../storage/log_directories.ts";
-import { isSameTopic } from "../storage/moved_logs.ts";
-import { PARTITION_METADATA_FILE, partitionDirectory } from "../storage/names.ts";
-import { logConfigOf } from "../storage/topic_log_config.ts";
+import { IoError } from "../storage/files/files.ts";
+import type { Log } from "../storage/log/log.ts";
+import type { LogDirectories } from "../storage/manager/log_directories.ts";
+import { isSameTopic } from "../storage/manager/moved_logs.ts";
+import { PARTITION_METADATA_FILE, partitionDirectory } from "../storage/directory/names.ts";
+import { logConfigOf } from "../storage/manager/topic_log_config.ts";
 import { Partition } from "./partition.ts";
 import type { Replicas } from "./replicas.ts";
 

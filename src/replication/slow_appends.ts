@@ -4,7 +4,7 @@
  */
 import { CompressionThread } from "../codec/compression/thread.ts";
 import type { Clock } from "../base/clock.ts";
-import { isSlowToCompress, recompressBeside } from "../storage/append.ts";
+import { isSlowToCompress, recompressBeside } from "../storage/log/append.ts";
 import type { AppendCost, Partition, PartitionAppend } from "./partition.ts";
 
 export class SlowAppends {

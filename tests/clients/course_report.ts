@@ -1,5 +1,5 @@
 /** What a course comes to, in words. */
-import type { CourseResult } from "../clients/course.ts";
+import type { CourseResult } from "./course.ts";
 
 /** The violations, and a summary as the last line; `done` says what was done to the broker. */
 export function describeCourse(

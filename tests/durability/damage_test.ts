@@ -8,7 +8,7 @@ import { assert } from "../../src/base/assert.ts";
 import { batchesIn, type BatchView, buildBatch } from "../../src/codec/batch.ts";
 import { errorName } from "../../src/codec/errors.ts";
 import { METADATA_FILE } from "../../src/cluster/sqlite.ts";
-import { CLEAN_SHUTDOWN_FILE } from "../../src/storage/checkpoints.ts";
+import { CLEAN_SHUTDOWN_FILE } from "../../src/storage/directory/checkpoints.ts";
 import { BrokerProcess, PATIENCE_MS, withDataDir, within } from "./broker_process.ts";
 import { readWhole } from "./ledger.ts";
 import { labelled } from "./producers.ts";

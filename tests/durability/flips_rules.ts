@@ -4,7 +4,7 @@
  * each with the reason why it does no harm.
  */
 import type { Prng } from "../../src/base/prng.ts";
-import type { MemoryFiles } from "../../src/storage/files_memory.ts";
+import type { MemoryFiles } from "../../src/storage/files/memory.ts";
 import {
   type Answers,
   type Damage,

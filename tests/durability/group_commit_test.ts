@@ -4,9 +4,9 @@ import { assertEquals } from "@std/assert/equals";
 import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { Partition } from "../../src/replication/partition.ts";
-import type { FileHandle } from "../../src/storage/files.ts";
-import { IoError } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import type { FileHandle } from "../../src/storage/files/files.ts";
+import { IoError } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import { assertIncludes, batch, openManager, readAll, START, TOPIC_ID } from "../storage/helpers.ts";
 
 const CONFIG = { flushMessages: 1 };

@@ -5,7 +5,7 @@
  */
 
 import { type BatchView, BatchView as View } from "../../src/codec/batch.ts";
-import type { Log } from "../../src/storage/log.ts";
+import type { Log } from "../../src/storage/log/log.ts";
 import { type End, type Entry, type Ledger, must, producersOf } from "./io_ledger.ts";
 
 /** The topic that is compacted. */

@@ -1,7 +1,7 @@
 /** Durability from the command line: `deno task durability` and `durability:replay`, which the usage texts explain. */
 
 import { taskArgs } from "../../scripts/lib/task_args.ts";
-import { describe, type Operation } from "../../src/storage/files_faulty.ts";
+import { describe, type Operation } from "../../src/storage/files/faulty.ts";
 import {
   CRASHES,
   type CrashKind,

@@ -5,8 +5,8 @@
 
 import { ManualClock } from "../../src/base/clock.ts";
 import { Prng } from "../../src/base/prng.ts";
-import { describe, type Fault, FaultyFiles, type Operation } from "../../src/storage/files_faulty.ts";
-import type { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { describe, type Fault, FaultyFiles, type Operation } from "../../src/storage/files/faulty.ts";
+import type { MemoryFiles } from "../../src/storage/files/memory.ts";
 import { checkImage, type Image, openDirectory } from "./io_checker.ts";
 import type { End } from "./io_ledger.ts";
 import { World } from "./io_world.ts";

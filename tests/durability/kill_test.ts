@@ -10,7 +10,7 @@ import { assertEquals } from "@std/assert/equals";
 import { join } from "node:path";
 import { assert } from "../../src/base/assert.ts";
 import { Prng } from "../../src/base/prng.ts";
-import { CLEAN_SHUTDOWN_FILE } from "../../src/storage/checkpoints.ts";
+import { CLEAN_SHUTDOWN_FILE } from "../../src/storage/directory/checkpoints.ts";
 import { BrokerProcess, PATIENCE_MS, withDataDir, within } from "./broker_process.ts";
 import { Consumer } from "./consumers.ts";
 import { checkAcknowledged, checkOrder, checkSeen, checkTimes, readWhole } from "./ledger.ts";

@@ -4,11 +4,11 @@ import { ErrorCode } from "../../src/codec/errors.ts";
 import { LogMover, type LogMoverOptions } from "../../src/replication/log_mover.ts";
 import { Partition } from "../../src/replication/partition.ts";
 import { Replicas } from "../../src/replication/replicas.ts";
-import type { Files } from "../../src/storage/files.ts";
-import { describe, type Fault, FaultyFiles, type Operation } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { LogDirectories } from "../../src/storage/log_directories.ts";
-import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
+import type { Files } from "../../src/storage/files/files.ts";
+import { describe, type Fault, FaultyFiles, type Operation } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { LogDirectories } from "../../src/storage/manager/log_directories.ts";
+import { defaultLogConfig, type LogConfig } from "../../src/storage/log/config.ts";
 import {
   assertIncludes,
   batch,

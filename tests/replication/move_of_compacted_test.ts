@@ -6,10 +6,10 @@ import { ErrorCode } from "../../src/codec/errors.ts";
 import { LogMover } from "../../src/replication/log_mover.ts";
 import { Partition } from "../../src/replication/partition.ts";
 import { Replicas } from "../../src/replication/replicas.ts";
-import { CLEANER_FILE } from "../../src/storage/compacted.ts";
-import { readOffsets } from "../../src/storage/checkpoints.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { LogConfig } from "../../src/storage/log_config.ts";
+import { CLEANER_FILE } from "../../src/storage/log/compacted.ts";
+import { readOffsets } from "../../src/storage/directory/checkpoints.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { LogConfig } from "../../src/storage/log/config.ts";
 import { batchesOf, compacted, inlineThread, recordsOf, settings } from "../storage/cleaner/helpers.ts";
 import { DIRECTORIES, openDirectories, START, text, TOPIC_ID } from "../storage/helpers.ts";
 

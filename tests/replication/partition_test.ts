@@ -2,9 +2,9 @@ import { assertEquals } from "@std/assert/equals";
 import { BatchView } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { type AppendWaiter, Partition } from "../../src/replication/partition.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { LogConfig } from "../../src/storage/log_config.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { LogConfig } from "../../src/storage/log/config.ts";
 import { batch, offsetsIn, openLog, START, TOPIC_ID } from "../storage/helpers.ts";
 
 /** A partition of broker 1, in leader epoch 4, over an empty log. */

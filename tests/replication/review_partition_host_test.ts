@@ -8,8 +8,8 @@ import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { BrokerConfig } from "../../src/config/broker_config.ts";
 import { PartitionHost } from "../../src/replication/partition_host.ts";
 import { Replicas } from "../../src/replication/replicas.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import { batch, DIRECTORY, mustAppend, openManager, TOPIC_ID } from "../storage/helpers.ts";
 
 const OTHER_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAABA";

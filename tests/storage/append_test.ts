@@ -3,8 +3,8 @@ import { BatchView, buildBatch, Compression, TimestampType } from "../../src/cod
 import { MAX_TIMESTAMP_AT } from "../../src/codec/batch_format.ts";
 import { writeInt64 } from "../../src/codec/big_endian.ts";
 import { ErrorCode, type ErrorName, errorName } from "../../src/codec/errors.ts";
-import { prepareBatch, Refusal } from "../../src/storage/append.ts";
-import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
+import { prepareBatch, Refusal } from "../../src/storage/log/append.ts";
+import { defaultLogConfig, type LogConfig } from "../../src/storage/log/config.ts";
 import { batch, START, text } from "./helpers.ts";
 
 type Options = Partial<Parameters<typeof prepareBatch>[2]>;

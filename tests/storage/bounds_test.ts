@@ -8,8 +8,8 @@ import { frameRecords, writeBatchHeader } from "../../src/codec/batch_builder.ts
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { TooCostly } from "../../src/codec/malformed.ts";
 import { writeVarint } from "../../src/codec/record.ts";
-import { type AppendOptions, prepareBatch, Refusal } from "../../src/storage/append.ts";
-import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
+import { type AppendOptions, prepareBatch, Refusal } from "../../src/storage/log/append.ts";
+import { defaultLogConfig, type LogConfig } from "../../src/storage/log/config.ts";
 import { append, batch, openLog, START, text } from "./helpers.ts";
 
 function prepare(bytes: Uint8Array, config: Partial<LogConfig>, o: Partial<AppendOptions> = {}) {

@@ -4,10 +4,10 @@
  */
 import { assertEquals } from "@std/assert/equals";
 import { BatchView, buildBatch, Compression } from "../../src/codec/batch.ts";
-import { checkDirectory } from "../../src/storage/check.ts";
-import { replaceFile } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { readOnly } from "../../src/storage/files_read_only.ts";
+import { checkDirectory } from "../../src/storage/check/check.ts";
+import { replaceFile } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { readOnly } from "../../src/storage/files/read_only.ts";
 import { batch, contentOf, damage, DIRECTORY, mustAppend, openLog, START } from "./helpers.ts";
 
 const COMPACTED = { cleanupPolicy: { delete: false, compact: true } };

@@ -1,14 +1,14 @@
 import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
-import * as checkpoints from "../../src/storage/checkpoints.ts";
-import { readText, replaceFile } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import * as checkpoints from "../../src/storage/directory/checkpoints.ts";
+import { readText, replaceFile } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import {
   deletedDirectory,
   offsetName,
   offsetOfName,
   parsePartitionDirectory,
-} from "../../src/storage/names.ts";
+} from "../../src/storage/directory/names.ts";
 
 const { CorruptCheckpoint } = checkpoints;
 

@@ -2,10 +2,10 @@
 
 import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { type Fault, FaultyFiles, type Operation } from "../../src/storage/files_faulty.ts";
-import { replaceFile } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { LogConfig } from "../../src/storage/log_config.ts";
+import { type Fault, FaultyFiles, type Operation } from "../../src/storage/files/faulty.ts";
+import { replaceFile } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { LogConfig } from "../../src/storage/log/config.ts";
 import { append, batch, mustAppend, openLog, openManager, readAll, START } from "./helpers.ts";
 
 async function reopened(files: MemoryFiles, config: Partial<LogConfig> = {}) {

@@ -7,11 +7,11 @@ import { assertEquals } from "@std/assert/equals";
 import { assert } from "../../src/base/assert.ts";
 import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { DataDirectoryError } from "../../src/storage/data_directory.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { IoError } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { Log } from "../../src/storage/log.ts";
+import { DataDirectoryError } from "../../src/storage/directory/data_directory.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { IoError } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { Log } from "../../src/storage/log/log.ts";
 import { append, batch, openManager, random, readAll, START, TOPIC_ID } from "./helpers.ts";
 
 const CONFIG = { segmentBytes: 700, indexIntervalBytes: 150 };

@@ -1,10 +1,10 @@
 import { assertEquals } from "@std/assert/equals";
 import { assertRejects } from "@std/assert/rejects";
 import { assertThrows } from "@std/assert/throws";
-import { type Files, IoError, readFile, readText, replaceFile } from "../../src/storage/files.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { realFiles } from "../../src/storage/files_real.ts";
+import { type Files, IoError, readFile, readText, replaceFile } from "../../src/storage/files/files.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { realFiles } from "../../src/storage/files/real.ts";
 import { random, text } from "./helpers.ts";
 
 const implementations: [string, () => { files: Files; root: string; end(): void }][] = [

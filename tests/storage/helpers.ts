@@ -4,12 +4,12 @@ import { ManualClock } from "../../src/base/clock.ts";
 import { batchesIn, type BatchOptions, buildBatch } from "../../src/codec/batch.ts";
 import { readInt32 } from "../../src/codec/big_endian.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import type { Files } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { AppendOptions, AppendResult, Log } from "../../src/storage/log.ts";
-import { defaultLogConfig, type LogConfig } from "../../src/storage/log_config.ts";
-import { LogDirectories, type LogDirectoriesOptions } from "../../src/storage/log_directories.ts";
-import { LogManager, type LogManagerOptions } from "../../src/storage/log_manager.ts";
+import type { Files } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { AppendOptions, AppendResult, Log } from "../../src/storage/log/log.ts";
+import { defaultLogConfig, type LogConfig } from "../../src/storage/log/config.ts";
+import { LogDirectories, type LogDirectoriesOptions } from "../../src/storage/manager/log_directories.ts";
+import { LogManager, type LogManagerOptions } from "../../src/storage/manager/log_manager.ts";
 import { assertEquals } from "@std/assert/equals";
 
 export const DIRECTORY = "/data";

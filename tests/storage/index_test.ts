@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert/equals";
-import { HandlePool, PooledFile } from "../../src/storage/handles.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { OffsetIndex } from "../../src/storage/offset_index.ts";
-import { TimeIndex } from "../../src/storage/time_index.ts";
+import { HandlePool, PooledFile } from "../../src/storage/files/handles.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { OffsetIndex } from "../../src/storage/segment/offset_index.ts";
+import { TimeIndex } from "../../src/storage/segment/time_index.ts";
 import { contentOf, offsetEntries, random } from "./helpers.ts";
 
 const BASE = 1000;

@@ -3,9 +3,9 @@
 import { assertEquals } from "@std/assert/equals";
 import { systemClock } from "../../src/base/clock.ts";
 import { batchesIn, checkBatch } from "../../src/codec/batch.ts";
-import { realFiles } from "../../src/storage/files_real.ts";
-import { defaultLogConfig } from "../../src/storage/log_config.ts";
-import { LogManager } from "../../src/storage/log_manager.ts";
+import { realFiles } from "../../src/storage/files/real.ts";
+import { defaultLogConfig } from "../../src/storage/log/config.ts";
+import { LogManager } from "../../src/storage/manager/log_manager.ts";
 import { append, batch, mustAppend, readAll, sizeOf } from "./helpers.ts";
 
 const CODECS = ["none", "gzip", "snappy", "lz4", "zstd"];

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert/equals";
-import { LeaderEpochs } from "../../src/storage/leader_epochs.ts";
+import { LeaderEpochs } from "../../src/storage/epochs/leader_epochs.ts";
 
 const history = () =>
   new LeaderEpochs([[1, 10], [3, 20], [4, 35]].map(([epoch, startOffset]) => ({ epoch, startOffset })));

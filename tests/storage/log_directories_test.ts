@@ -1,12 +1,15 @@
 import { assertEquals } from "@std/assert/equals";
 import { assertRejects } from "@std/assert/rejects";
-import { DataDirectoryError } from "../../src/storage/data_directory.ts";
-import { type Files, replaceFile } from "../../src/storage/files.ts";
-import { type Fault, FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { KNOWN_DIRECTORIES_FILE, writeKnownDirectories } from "../../src/storage/known_directories.ts";
-import type { LogDirectories } from "../../src/storage/log_directories.ts";
-import { MOVED_FROM_FILE } from "../../src/storage/names.ts";
+import { DataDirectoryError } from "../../src/storage/directory/data_directory.ts";
+import { type Files, replaceFile } from "../../src/storage/files/files.ts";
+import { type Fault, FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import {
+  KNOWN_DIRECTORIES_FILE,
+  writeKnownDirectories,
+} from "../../src/storage/directory/known_directories.ts";
+import type { LogDirectories } from "../../src/storage/manager/log_directories.ts";
+import { MOVED_FROM_FILE } from "../../src/storage/directory/names.ts";
 import {
   assertIncludes,
   batch,

@@ -3,14 +3,20 @@ import { assertRejects } from "@std/assert/rejects";
 import { assertThrows } from "@std/assert/throws";
 import { ManualClock } from "../../src/base/clock.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { DataDirectoryError } from "../../src/storage/data_directory.ts";
-import { type FileHandle, type Files, IoError, readText, replaceFile } from "../../src/storage/files.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { realFiles } from "../../src/storage/files_real.ts";
-import { defaultLogConfig } from "../../src/storage/log_config.ts";
-import { LogManager } from "../../src/storage/log_manager.ts";
-import { PARTITION_METADATA_FILE } from "../../src/storage/names.ts";
+import { DataDirectoryError } from "../../src/storage/directory/data_directory.ts";
+import {
+  type FileHandle,
+  type Files,
+  IoError,
+  readText,
+  replaceFile,
+} from "../../src/storage/files/files.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { realFiles } from "../../src/storage/files/real.ts";
+import { defaultLogConfig } from "../../src/storage/log/config.ts";
+import { LogManager } from "../../src/storage/manager/log_manager.ts";
+import { PARTITION_METADATA_FILE } from "../../src/storage/directory/names.ts";
 import {
   append,
   assertIncludes,

@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { LOG_START_OFFSET_FILE, readOffsets } from "../../src/storage/checkpoints.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { LOG_START_OFFSET_FILE, readOffsets } from "../../src/storage/directory/checkpoints.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import { batch, DIRECTORY, mustAppend, openLog, START } from "./helpers.ts";
 
 const path = `${DIRECTORY}/${LOG_START_OFFSET_FILE}`;

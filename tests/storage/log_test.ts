@@ -2,9 +2,9 @@ import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import { batchesIn, buildBatch, checkBatch, Compression } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { IoError } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { IoError } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import {
   append,
   batch,

@@ -2,10 +2,10 @@
 
 import { assertEquals } from "@std/assert/equals";
 import { ManualClock } from "../../src/base/clock.ts";
-import { readText } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { defaultLogConfig } from "../../src/storage/log_config.ts";
-import { LogManager } from "../../src/storage/log_manager.ts";
+import { readText } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { defaultLogConfig } from "../../src/storage/log/config.ts";
+import { LogManager } from "../../src/storage/manager/log_manager.ts";
 import { assertIncludes, batch, damage, DIRECTORY, mustAppend, readAll, START, TOPIC_ID } from "./helpers.ts";
 
 const PATH = `${DIRECTORY}/t-0/00000000000000000000.log`;

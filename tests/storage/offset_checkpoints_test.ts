@@ -1,9 +1,9 @@
 /** The offsets of all partitions in three files: they are written when something has moved, and only then. */
 
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import { batch, DIRECTORY, mustAppend, openManager, TOPIC_ID } from "./helpers.ts";
-import { readText } from "../../src/storage/files.ts";
+import { readText } from "../../src/storage/files/files.ts";
 import { assertEquals } from "@std/assert/equals";
 
 Deno.test("LogManager.tick() writes a checkpoint only when an offset in it has moved, or a partition came or went", async () => {

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert/equals";
 import * as fs from "node:fs";
-import { PageCache } from "../../src/storage/page_cache.ts";
+import { PageCache } from "../../src/storage/files/page_cache.ts";
 
 Deno.test({
   name:

@@ -1,10 +1,10 @@
 /** `preallocate`: a segment's file has its full size at once, and zeros behind the batches are no loss. */
 import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import type { Files } from "../../src/storage/files.ts";
-import { describe, type Fault, FaultyFiles, type Operation } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { Log } from "../../src/storage/log.ts";
+import type { Files } from "../../src/storage/files/files.ts";
+import { describe, type Fault, FaultyFiles, type Operation } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { Log } from "../../src/storage/log/log.ts";
 import {
   append,
   batch,

@@ -4,10 +4,10 @@ import { MemoryStore } from "../../src/cluster/memory.ts";
 import { ProducerIds } from "../../src/cluster/producer_ids.ts";
 import { METADATA_FILE } from "../../src/cluster/sqlite.ts";
 import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { replaceFile } from "../../src/storage/files.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { PRODUCER_ID_FILE, ProducerIdMark } from "../../src/storage/producer_id_mark.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { replaceFile } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { PRODUCER_ID_FILE, ProducerIdMark } from "../../src/storage/producers/producer_id_mark.ts";
 import { freePortBroker } from "../lib/broker.ts";
 import { TestClient } from "../protocol/requests.ts";
 

@@ -1,8 +1,11 @@
 import { assertEquals } from "@std/assert/equals";
 import { BatchView, buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { readProducerSnapshot, writeProducerSnapshot } from "../../src/storage/producer_snapshot.ts";
-import { ProducerState } from "../../src/storage/producer_state.ts";
+import {
+  readProducerSnapshot,
+  writeProducerSnapshot,
+} from "../../src/storage/producers/producer_snapshot.ts";
+import { ProducerState } from "../../src/storage/producers/producer_state.ts";
 import { batch, START } from "./helpers.ts";
 
 const MAX_SEQUENCE = 0x7fff_ffff;

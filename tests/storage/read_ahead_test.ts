@@ -1,11 +1,11 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
-import { IoError } from "../../src/storage/files.ts";
-import { HandlePool, PooledFile } from "../../src/storage/handles.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { ReadAhead } from "../../src/storage/read_ahead.ts";
-import { realFiles } from "../../src/storage/files_real.ts";
+import { IoError } from "../../src/storage/files/files.ts";
+import { HandlePool, PooledFile } from "../../src/storage/files/handles.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { ReadAhead } from "../../src/storage/segment/read_ahead.ts";
+import { realFiles } from "../../src/storage/files/real.ts";
 
 /** A clock that stands still but for what is added to it. */
 function stoppedClock() {

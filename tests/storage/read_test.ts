@@ -1,10 +1,10 @@
 /** What a read costs: which bytes of the file it asks for. */
 import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { Log } from "../../src/storage/log.ts";
-import { damaged, misplaced } from "../../src/storage/read.ts";
-import type { Segment } from "../../src/storage/segment.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { Log } from "../../src/storage/log/log.ts";
+import { damaged, misplaced } from "../../src/storage/segment/read.ts";
+import type { Segment } from "../../src/storage/segment/segment.ts";
 import { batch, DIRECTORY, mustAppend, openLog, START } from "./helpers.ts";
 
 const MEGABYTE = 1 << 20;

@@ -1,12 +1,12 @@
 /** The one line that a start after an unclean stop says of what it read and cut off. */
 
 import { assertEquals } from "@std/assert/equals";
-import { LogManager } from "../../src/storage/log_manager.ts";
-import type { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { describeRecovered } from "../../src/storage/recovered.ts";
+import { LogManager } from "../../src/storage/manager/log_manager.ts";
+import type { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { describeRecovered } from "../../src/storage/log/recovered.ts";
 import { DIRECTORY } from "./helpers.ts";
 import { batch, mustAppend, openLog } from "./helpers.ts";
-import { defaultLogConfig } from "../../src/storage/log_config.ts";
+import { defaultLogConfig } from "../../src/storage/log/config.ts";
 import { ManualClock } from "../../src/base/clock.ts";
 
 /** What is said at the next start. */

@@ -1,10 +1,10 @@
 import { assertEquals } from "@std/assert/equals";
 import { buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { replaceFile } from "../../src/storage/files.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { LogConfig } from "../../src/storage/log_config.ts";
+import { replaceFile } from "../../src/storage/files/files.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { LogConfig } from "../../src/storage/log/config.ts";
 import {
   append,
   assertIncludes,

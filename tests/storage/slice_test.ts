@@ -3,10 +3,10 @@ import { assertEquals } from "@std/assert/equals";
 import { assertThrows } from "@std/assert/throws";
 import type { FileSlice } from "../../src/base/file_slice.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
-import { IoError } from "../../src/storage/files.ts";
-import { FaultyFiles, type OperationKind } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import type { Log } from "../../src/storage/log.ts";
+import { IoError } from "../../src/storage/files/files.ts";
+import { FaultyFiles, type OperationKind } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { Log } from "../../src/storage/log/log.ts";
 import {
   append,
   batch,

@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert/equals";
 import { BatchView, buildBatch } from "../../src/codec/batch.ts";
 import { BATCH_LENGTH_AT, CRC_AT } from "../../src/codec/batch_format.ts";
-import type { MemoryFiles } from "../../src/storage/files_memory.ts";
+import type { MemoryFiles } from "../../src/storage/files/memory.ts";
 import { assertIncludes, batch, contentOf, mustAppend, openLog, openManager, START } from "./helpers.ts";
 
 const PATH = "/data/t-0/00000000000000000000.log";

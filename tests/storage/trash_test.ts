@@ -1,9 +1,9 @@
 /** Deletion that waits: what is due goes, what cannot go does not hold up the rest, and nobody is held up for long. */
 
 import { ManualClock } from "../../src/base/clock.ts";
-import { FaultyFiles } from "../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../src/storage/files_memory.ts";
-import { Trash } from "../../src/storage/trash.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import { Trash } from "../../src/storage/directory/trash.ts";
 import { assertEquals } from "@std/assert/equals";
 
 function trashOf(names: string[], files: MemoryFiles, faulty = new FaultyFiles(files)) {

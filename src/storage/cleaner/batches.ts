@@ -9,8 +9,8 @@ import { BatchView, buildBatch, TimestampType } from "../../codec/batch.ts";
 import { MAGIC_AT } from "../../codec/batch_format.ts";
 import { MessageView, readMessage } from "../../codec/legacy.ts";
 import { MalformedFrame } from "../../codec/malformed.ts";
-import { isIntact, scanBatches } from "../batch_scan.ts";
-import type { Segment } from "../segment.ts";
+import { isIntact, scanBatches } from "../segment/batch_scan.ts";
+import type { Segment } from "../segment/segment.ts";
 import type { Pace } from "./pace.ts";
 
 /** A place in the log that cannot be read: the text names it. */

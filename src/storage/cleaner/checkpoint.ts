@@ -3,10 +3,10 @@
  * in a log whose topic is not compacted any more: so a log is named in it, on the device, before its first record goes.
  */
 
-import { formatOffsets, type PartitionOffset, writeOffsets } from "../checkpoints.ts";
-import { CLEANER_FILE } from "../compacted.ts";
-import { type Files, replaceFileBeside } from "../files.ts";
-import { parsePartitionDirectory } from "../names.ts";
+import { formatOffsets, type PartitionOffset, writeOffsets } from "../directory/checkpoints.ts";
+import { CLEANER_FILE } from "../log/compacted.ts";
+import { type Files, replaceFileBeside } from "../files/files.ts";
+import { parsePartitionDirectory } from "../directory/names.ts";
 
 export class CleanerCheckpoint {
   private readonly path: string;

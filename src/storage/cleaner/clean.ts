@@ -6,11 +6,16 @@
 import { BatchView } from "../../codec/batch.ts";
 import { BATCH_OVERHEAD } from "../../codec/batch_format.ts";
 import { batchOfSelection } from "../../codec/batch_filter.ts";
-import { type Files, IoError, readFile } from "../files.ts";
-import { HandlePool } from "../handles.ts";
-import { OFFSET_INDEX_SUFFIX, offsetName, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX } from "../names.ts";
-import { Segment } from "../segment.ts";
-import { type AbortedTransaction, readTransactionIndex } from "../transaction_index.ts";
+import { type Files, IoError, readFile } from "../files/files.ts";
+import { HandlePool } from "../files/handles.ts";
+import {
+  OFFSET_INDEX_SUFFIX,
+  offsetName,
+  TIME_INDEX_SUFFIX,
+  TRANSACTION_INDEX_SUFFIX,
+} from "../directory/names.ts";
+import { Segment } from "../segment/segment.ts";
+import { type AbortedTransaction, readTransactionIndex } from "../segment/transaction_index.ts";
 import { DamagedLog, readSegment } from "./batches.ts";
 import { CleanedSegment } from "./cleaned_segment.ts";
 import { groupSegments } from "./groups.ts";

@@ -1,11 +1,11 @@
 /** A segment that compaction writes: in memory up to a buffer's size, then in files whose names end with `.cleaned`. */
 
 import { BatchView } from "../../codec/batch.ts";
-import type { Files } from "../files.ts";
-import { type HandlePool, type Place, PooledFile } from "../handles.ts";
-import { CLEANED_SUFFIX, offsetName, TRANSACTION_INDEX_SUFFIX } from "../names.ts";
-import { Segment, SEGMENT_SUFFIXES } from "../segment.ts";
-import { type AbortedTransaction, writeTransactionIndex } from "../transaction_index.ts";
+import type { Files } from "../files/files.ts";
+import { type HandlePool, type Place, PooledFile } from "../files/handles.ts";
+import { CLEANED_SUFFIX, offsetName, TRANSACTION_INDEX_SUFFIX } from "../directory/names.ts";
+import { Segment, SEGMENT_SUFFIXES } from "../segment/segment.ts";
+import { type AbortedTransaction, writeTransactionIndex } from "../segment/transaction_index.ts";
 import type { Pace } from "./pace.ts";
 
 export class CleanedSegment {

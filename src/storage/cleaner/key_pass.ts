@@ -1,7 +1,7 @@
 /** The first pass of a cleaning: the last offset of each key in what was not cleaned yet, or in as much of it as there is room for. */
 
-import type { AbortedTransaction } from "../transaction_index.ts";
-import type { Segment } from "../segment.ts";
+import type { AbortedTransaction } from "../segment/transaction_index.ts";
+import type { Segment } from "../segment/segment.ts";
 import { MAX_BATCH_PAYLOAD_BYTES, readSegment } from "./batches.ts";
 import type { KeyMap } from "./key_map.ts";
 import type { Pace } from "./pace.ts";

@@ -6,9 +6,9 @@
 
 import type { Clock } from "../../base/clock.ts";
 import { Slices } from "../../base/slices.ts";
-import { type Files, IoError } from "../files.ts";
-import type { Log } from "../log.ts";
-import type { Cleanable } from "../log_compaction.ts";
+import { type Files, IoError } from "../files/files.ts";
+import type { Log } from "../log/log.ts";
+import type { Cleanable } from "../log/compaction.ts";
 import type { CleanerCheckpoint } from "./checkpoint.ts";
 import type { CleanedGroup, CleaningJob, CleaningOutcome } from "./job.ts";
 import type { CleanerThread } from "./thread.ts";

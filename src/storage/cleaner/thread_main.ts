@@ -1,6 +1,6 @@
 /** The module that the thread of compaction runs: it takes one job after the other, and has nothing else to do. */
 
-import { realFiles } from "../files_real.ts";
+import { realFiles } from "../files/real.ts";
 import { clean } from "./clean.ts";
 import { Throttle } from "./pace.ts";
 import { INTERRUPTED, type Order, type Report } from "./thread.ts";

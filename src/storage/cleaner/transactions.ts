@@ -5,7 +5,7 @@
 
 import type { BatchView } from "../../codec/batch.ts";
 import { readInt16 } from "../../codec/big_endian.ts";
-import type { AbortedTransaction } from "../transaction_index.ts";
+import type { AbortedTransaction } from "../segment/transaction_index.ts";
 
 /** In the key of a control record, behind its version. */
 const MARKER_TYPE_AT = 2;

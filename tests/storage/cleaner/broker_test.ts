@@ -10,10 +10,10 @@ import { describeGroups } from "../../../src/codec/messages/describe_groups.ts";
 import { incrementalAlterConfigs } from "../../../src/codec/messages/incremental_alter_configs.ts";
 import { produce } from "../../../src/codec/messages/produce.ts";
 import { ZERO_UUID } from "../../../src/codec/uuid.ts";
-import { readOffsets } from "../../../src/storage/checkpoints.ts";
-import { CLEANER_FILE } from "../../../src/storage/compacted.ts";
-import { realFiles } from "../../../src/storage/files_real.ts";
-import { LOG_SUFFIX, offsetOfName } from "../../../src/storage/names.ts";
+import { readOffsets } from "../../../src/storage/directory/checkpoints.ts";
+import { CLEANER_FILE } from "../../../src/storage/log/compacted.ts";
+import { realFiles } from "../../../src/storage/files/real.ts";
+import { LOG_SUFFIX, offsetOfName } from "../../../src/storage/directory/names.ts";
 import {
   accepted,
   alterTopic,

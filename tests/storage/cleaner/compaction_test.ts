@@ -4,11 +4,11 @@ import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { type BatchOptions, buildBatch, Compression } from "../../../src/codec/batch.ts";
 import { ErrorCode } from "../../../src/codec/errors.ts";
-import { CLEANER_FILE } from "../../../src/storage/compacted.ts";
-import { readOffsets } from "../../../src/storage/checkpoints.ts";
-import { readText } from "../../../src/storage/files.ts";
-import { FaultyFiles } from "../../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../../src/storage/files_memory.ts";
+import { CLEANER_FILE } from "../../../src/storage/log/compacted.ts";
+import { readOffsets } from "../../../src/storage/directory/checkpoints.ts";
+import { readText } from "../../../src/storage/files/files.ts";
+import { FaultyFiles } from "../../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../../src/storage/files/memory.ts";
 import { append, DIRECTORY, mustAppend, text, TOPIC_ID } from "../helpers.ts";
 import { batchesOf, type Compacting, openCompacting, recordsOf, START, type Told } from "./helpers.ts";
 

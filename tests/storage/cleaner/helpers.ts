@@ -8,11 +8,11 @@ import type { CleaningOutcome } from "../../../src/storage/cleaner/job.ts";
 import type { CleanerSettings } from "../../../src/storage/cleaner/log_cleaner.ts";
 import { Interrupted } from "../../../src/storage/cleaner/pace.ts";
 import type { CleanerThread } from "../../../src/storage/cleaner/thread.ts";
-import type { Files } from "../../../src/storage/files.ts";
-import { MemoryFiles } from "../../../src/storage/files_memory.ts";
-import type { Log } from "../../../src/storage/log.ts";
-import { defaultLogConfig, type LogConfig } from "../../../src/storage/log_config.ts";
-import { LogManager, type LogManagerOptions } from "../../../src/storage/log_manager.ts";
+import type { Files } from "../../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../../src/storage/files/memory.ts";
+import type { Log } from "../../../src/storage/log/log.ts";
+import { defaultLogConfig, type LogConfig } from "../../../src/storage/log/config.ts";
+import { LogManager, type LogManagerOptions } from "../../../src/storage/manager/log_manager.ts";
 import { assertEquals } from "@std/assert/equals";
 import { DIRECTORY, START, TOPIC_ID } from "../helpers.ts";
 

@@ -3,8 +3,8 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { buildBatch } from "../../../src/codec/batch.ts";
-import type { MemoryFiles } from "../../../src/storage/files_memory.ts";
-import { offsetName } from "../../../src/storage/names.ts";
+import type { MemoryFiles } from "../../../src/storage/files/memory.ts";
+import { offsetName } from "../../../src/storage/directory/names.ts";
 import { DIRECTORY, mustAppend, text } from "../helpers.ts";
 import { type Compacting, openCompacting, recordsOf, START } from "./helpers.ts";
 

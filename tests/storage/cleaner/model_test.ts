@@ -7,8 +7,8 @@ import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { Prng } from "../../../src/base/prng.ts";
 import { buildBatch, Compression } from "../../../src/codec/batch.ts";
-import { checkDirectory } from "../../../src/storage/check.ts";
-import { readOnly } from "../../../src/storage/files_read_only.ts";
+import { checkDirectory } from "../../../src/storage/check/check.ts";
+import { readOnly } from "../../../src/storage/files/read_only.ts";
 import { append, DIRECTORY, mustAppend, text } from "../helpers.ts";
 import { batchesOf, type Compacting, openCompacting, recordsOf, START, type Told } from "./helpers.ts";
 

@@ -13,10 +13,13 @@ import type { CleanedGroup, CleaningJob } from "../../../src/storage/cleaner/job
 import { KeyMap, keysIn } from "../../../src/storage/cleaner/key_map.ts";
 import { Interrupted, Throttle } from "../../../src/storage/cleaner/pace.ts";
 import { CleanedTransactions } from "../../../src/storage/cleaner/transactions.ts";
-import { IoError, readText } from "../../../src/storage/files.ts";
-import { FaultyFiles } from "../../../src/storage/files_faulty.ts";
-import { MemoryFiles } from "../../../src/storage/files_memory.ts";
-import { readTransactionIndex, writeTransactionIndex } from "../../../src/storage/transaction_index.ts";
+import { IoError, readText } from "../../../src/storage/files/files.ts";
+import { FaultyFiles } from "../../../src/storage/files/faulty.ts";
+import { MemoryFiles } from "../../../src/storage/files/memory.ts";
+import {
+  readTransactionIndex,
+  writeTransactionIndex,
+} from "../../../src/storage/segment/transaction_index.ts";
 import { contentOf, START, text } from "../helpers.ts";
 
 // ------------------------------------------------------------------------------------------------------ map of keys

@@ -9,10 +9,10 @@
 import { Prng } from "../../../src/base/prng.ts";
 import type { Client } from "../../../src/client/client.ts";
 import { type BatchView, buildBatch, Compression } from "../../../src/codec/batch.ts";
-import { readOffsets } from "../../../src/storage/checkpoints.ts";
-import { CLEANER_FILE } from "../../../src/storage/compacted.ts";
-import { realFiles } from "../../../src/storage/files_real.ts";
-import { LOG_SUFFIX, offsetOfName } from "../../../src/storage/names.ts";
+import { readOffsets } from "../../../src/storage/directory/checkpoints.ts";
+import { CLEANER_FILE } from "../../../src/storage/log/compacted.ts";
+import { realFiles } from "../../../src/storage/files/real.ts";
+import { LOG_SUFFIX, offsetOfName } from "../../../src/storage/directory/names.ts";
 import {
   alterTopic,
   createTopic,

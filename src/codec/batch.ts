@@ -319,7 +319,7 @@ export function checkBatch(bytes: Uint8Array, start: number, end: number): Batch
 }
 
 /** The smallest message of format 0: below it the magic byte means nothing. */
-const MIN_ENTRY_BYTES = LOG_OVERHEAD + 14;
+export const MIN_ENTRY_BYTES = LOG_OVERHEAD + 14;
 
 function checkHeader(batch: BatchView): BatchProblem | null {
   const { compression, recordCount, lastOffsetDelta } = batch;

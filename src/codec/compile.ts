@@ -261,7 +261,7 @@ function compileField(path: string, spec: FieldSpec, version: number, flexible: 
       );
     case "struct": {
       const codec = compileStruct(path, spec.fields!, version, flexible);
-      return nullable ? nullableStruct(path, codec, isTagged(spec, version) ? 0 : -1) : codec as Codec;
+      return nullable ? nullableStruct(codec, isTagged(spec, version) ? 0 : -1) : codec as Codec;
     }
   }
 }
@@ -322,17 +322,15 @@ function arrayCodec(
   });
 }
 
-/** A struct with a byte before it: 1 for a value, `nullMark` for null (-1 in line, 0 as a tagged field). */
-function nullableStruct(path: string, struct: StructCodec, nullMark: number): Codec {
+/**
+ * A struct with a byte before it: 1 for a value, `nullMark` for null (-1 in line, 0 as a tagged field). What is below is
+ * null too, and what is above a value, as in Kafka.
+ */
+function nullableStruct(struct: StructCodec, nullMark: number): Codec {
   return {
     minSize: 1,
     read(reader) {
-      const mark = reader.int8();
-      if (mark === nullMark) return null;
-      if (mark !== 1) {
-        throw new MalformedFrame(`${path} starts with ${mark}, which is neither null nor a value`);
-      }
-      return struct.read(reader);
+      return reader.int8() <= nullMark ? null : struct.read(reader);
     },
     write(writer, value) {
       if (value === null) return writer.int8(nullMark);

@@ -6,7 +6,7 @@
  * looks at its metadata again.
  */
 import { Allowance } from "../codec/allowance.ts";
-import { BATCH_OVERHEAD, BatchView, Compression, LOG_OVERHEAD } from "../codec/batch.ts";
+import { BATCH_OVERHEAD, BatchView, Compression, LOG_OVERHEAD, MIN_ENTRY_BYTES } from "../codec/batch.ts";
 import { ErrorCode, errorName } from "../codec/errors.ts";
 import { upConvert } from "../codec/legacy.ts";
 import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
@@ -158,6 +158,8 @@ function recordsProblem(
   if (claimed === null || (claimed >= BATCH_OVERHEAD && claimed !== records.length)) {
     return invalid(`${records.length} bytes are not one whole record batch`);
   }
+  // Nor does the format mean anything where the size is below that of any.
+  if (claimed < MIN_ENTRY_BYTES) return null;
   const { magic } = batch;
   if (magic === 0 || magic === 1) {
     return invalid(`Cannot append format ${magic}: this version needs format 2`);

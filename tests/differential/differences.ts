@@ -55,6 +55,11 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "they use the group's offsets",
   },
   {
+    scenario: "Produce of what is no batch at all, among others",
+    call: /.*/,
+    why: "each partition is judged by itself",
+  },
+  {
     scenario: "Produce with every codec, and with codecs that there are not",
     call: /codec [567]/,
     why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR",

@@ -245,6 +245,15 @@ export const scenarios = [
     await Promise.all(asked);
     broker.note("order", order);
   }),
+  scenario("What may be null and is not has any byte from 0 on before it", async (broker) => {
+    const DESCRIBE_TOPIC_PARTITIONS = 75;
+    const topic = [2, 5, ...new TextEncoder().encode("none"), 0];
+    const cursor = [5, ...new TextEncoder().encode("none"), 0, 0, 0, 0, 0];
+    for (const mark of [255, 254, 128, 0, 1, 2, 127]) {
+      const body = [...topic, ...int32(10), mark, ...(mark >= 128 ? [] : cursor), 0];
+      await broker.askRaw(`${mark}`, sized(header(DESCRIBE_TOPIC_PARTITIONS, 0), [0], body));
+    }
+  }),
   scenario("Frames may come in pieces, and several in one", async (broker) => {
     const client = await broker.client();
     const frame = sized(header(API_VERSIONS, 0));

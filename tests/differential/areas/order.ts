@@ -43,6 +43,23 @@ export const scenarios = [
       "zstd, damaged": produceTo(topic, zstd.slice(0, zstd.length - 1)),
     });
   }),
+  scenario("Produce of what is no batch at all, among others", async (broker) => {
+    const topic = await createTopic(broker, "t", {}, 2);
+    const one = batchOf(["a"]), none = new Uint8Array(70), magic = one.slice();
+    magic[16] = 9;
+    for (
+      const [label, bad] of Object.entries({ "no size": none, "magic 9": magic, "a byte": new Uint8Array(1) })
+    ) {
+      const partitionData = [{ index: 0, records: bad }, { index: 1, records: one }, {
+        index: 7,
+        records: one,
+      }];
+      const topicData = [{ name: topic, topicId: ZERO_UUID, partitionData }];
+      for (const version of [3, 9]) {
+        await broker.ask(produce, version, { acks: -1, timeoutMs: 5000, topicData }, undefined, label);
+      }
+    }
+  }),
   scenario("Produce: damage, then size, then keys, then times, then sequences", async (broker) => {
     const topic = await createTopic(broker, "t", {
       "cleanup.policy": "compact",

@@ -89,8 +89,10 @@ export const listOffsetsHandler: Handler<typeof listOffsets> = (request, context
   const respond = (answers: readonly Answer[]) => {
     let at = 0;
     return {
-      // A topic without partitions is not in Kafka's answer either.
-      topics: [...topics].filter(([, ofTopic]) => ofTopic.size > 0).map(([name, ofTopic]) => ({
+      // A topic without partitions is not in Kafka's answer either, but for version 0.
+      topics: [...topics].filter(([, ofTopic]) => ofTopic.size > 0 || context.version === 0).map((
+        [name, ofTopic],
+      ) => ({
         name,
         partitions: answers.slice(at, at += ofTopic.size),
       })),

@@ -60,6 +60,16 @@ export const ownAnswers: readonly OwnAnswer[] = [
     why: "each partition is judged by itself",
   },
   {
+    scenario: "ListOffsets 0 of a topic without partitions, of nothing, and of one twice",
+    call: /twice/,
+    why: "what is named twice is answered once",
+  },
+  {
+    scenario: "DescribeGroups and OffsetFetch name a group twice",
+    call: /.*/,
+    why: "what is named twice is answered once",
+  },
+  {
     scenario: "Produce with every codec, and with codecs that there are not",
     call: /codec [567]/,
     why: "INVALID_RECORD for UNKNOWN_SERVER_ERROR",

@@ -93,6 +93,14 @@ export const scenarios = [
       });
     }
   }),
+  scenario("DescribeGroups and OffsetFetch name a group twice", async (broker) => {
+    const group = await newGroup(broker);
+    const topic = await createTopic(broker, "t");
+    await committed(broker, group, topic);
+    await broker.ask(describeGroups, 5, { groups: [group, group], includeAuthorizedOperations: false });
+    const groups = [group, group].map((groupId) => ({ groupId, topics: null }));
+    await broker.ask(offsetFetch, 8, { groupId: "", topics: [], groups });
+  }),
   scenario("ListGroups in every version", async (broker) => {
     const group = await newGroup(broker);
     const topic = await createTopic(broker, "t");

@@ -264,6 +264,23 @@ export const scenarios = [
     // Times in between are left out: Kafka goes by when a segment's file was written, Trackway by its records.
     await ask([BigInt(BASE + 3_000_000_000_000), 10], [-3n, 10]);
   }),
+  scenario("ListOffsets 0 of a topic without partitions, of nothing, and of one twice", async (broker) => {
+    const topic = await createTopic(broker, "t");
+    const of = (...topics: [string, number[]][]) => ({
+      replicaId: -1,
+      isolationLevel: 0,
+      timeoutMs: 0,
+      topics: topics.map(([name, indexes]) => ({
+        name,
+        partitions: indexes.map((partitionIndex) => ({ partitionIndex, timestamp: -1n, maxNumOffsets: 1 })),
+      })),
+    });
+    await broker.askEach(listOffsets, 0, {
+      "no partitions": of([topic, []], [broker.name("missing"), []]),
+      "nothing": of(),
+      "twice": of([topic, [0, 0]]),
+    });
+  }),
   scenario("ListOffsets 0 knows segments", async (broker) => {
     const topic = await createTopic(broker, "t", { "segment.bytes": "1048576" });
     for (let i = 0; i < 5; i++) {

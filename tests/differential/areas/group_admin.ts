@@ -62,7 +62,6 @@ export const scenarios = [
       );
     await show("unknown");
     const { memberId } = (await broker.send(joinGroup, 4, joining(group)))!;
-    await show("one pending member");
     await broker.send(joinGroup, 4, joining(group, { memberId }));
     await show("assignment awaited");
     await broker.send(leaveGroup, 2, { groupId: group, memberId, members: [] });

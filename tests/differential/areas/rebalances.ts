@@ -189,6 +189,11 @@ export const scenarios = [
   ),
   scenario("Who was given an id can join when everybody else has left meanwhile", async (broker) => {
     const group = await newGroup(broker);
+    // Whether the group is empty already when it joins, and so its generation, is a matter of moments.
+    const letIn = (r: { errorCode: number; leader: string; memberId: string }) => [
+      r.errorCode,
+      r.leader !== "" && r.leader === r.memberId,
+    ];
     const cases = {
       "same protocols": {},
       "other protocols": { protocols: protocols({ other: "x" }) },
@@ -204,8 +209,7 @@ export const scenarios = [
         continue;
       }
       await broker.send(leaveGroup, 2, { groupId, memberId: first.memberId, members: [] });
-      await state(broker, groupId, label);
-      await broker.ask(joinGroup, 4, joining(groupId, { ...more, memberId }), outcome, label);
+      await broker.ask(joinGroup, 4, joining(groupId, { ...more, memberId }), letIn, label);
     }
     // The id is given for what fits; what is brought then may be something else.
     for (const [i, [label, more]] of Object.entries(cases).entries()) {
@@ -213,7 +217,7 @@ export const scenarios = [
       const first = await joined(broker, groupId);
       const { memberId } = (await broker.send(joinGroup, 4, joining(groupId)))!;
       await broker.send(leaveGroup, 2, { groupId, memberId: first.memberId, members: [] });
-      await broker.ask(joinGroup, 4, joining(groupId, { ...more, memberId }), outcome, `changed: ${label}`);
+      await broker.ask(joinGroup, 4, joining(groupId, { ...more, memberId }), letIn, `changed: ${label}`);
     }
   }),
   scenario("Groups that rebalance are not deleted, nor are their offsets", async (broker) => {

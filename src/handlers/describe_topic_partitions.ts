@@ -35,6 +35,8 @@ export const describeTopicPartitionsHandler: Handler<typeof describeTopicPartiti
   );
   const topics = [];
   for (const name of names.filter((n) => cursor === null || n >= cursor.topicName)) {
+    const first = cursor !== null && cursor.topicName === name ? cursor.partitionIndex : 0;
+    if (left === 0) return { topics, nextCursor: { topicName: name, partitionIndex: first } };
     const topic = image.topics.get(name);
     if (topic === undefined) {
       const invalid = topicNameProblem(name) !== null;
@@ -43,8 +45,6 @@ export const describeTopicPartitionsHandler: Handler<typeof describeTopicPartiti
       );
       continue;
     }
-    const first = cursor !== null && cursor.topicName === name ? cursor.partitionIndex : 0;
-    if (left === 0) return { topics, nextCursor: { topicName: name, partitionIndex: first } };
     const shown = topic.partitions.slice(first, first + left);
     topics.push(describe(topic, shown, services.replicas));
     left -= shown.length;

@@ -223,6 +223,20 @@ export const scenarios = [
       ], `${text} ${partitionIndex}`);
     }
   }),
+  scenario("DescribeTopicPartitions ends a page before what is missing, too", async (broker) => {
+    const name = await createTopic(broker, "b", {}, 2);
+    const topics = [name, ...["a", "c", "d"].map((text) => broker.name(text))].map((name) => ({ name }));
+    for (const responsePartitionLimit of [1, 2, 3]) {
+      const label = `limit ${responsePartitionLimit}`;
+      await broker.ask(describeTopicPartitions, 0, { topics, responsePartitionLimit }, undefined, label);
+    }
+    const cursor = { topicName: broker.name("c"), partitionIndex: 0 };
+    await broker.ask(describeTopicPartitions, 0, { topics, cursor, responsePartitionLimit: 2 });
+  }),
+  scenario("DescribeTopicPartitions of a topic without a name", async (broker) => {
+    const name = await createTopic(broker, "t");
+    await broker.ask(describeTopicPartitions, 0, { topics: [{ name: "" }, { name }] });
+  }),
   scenario("DescribeTopicPartitions reads through all pages", async (broker) => {
     const names = [await createTopic(broker, "a", {}, 3), await createTopic(broker, "b", {}, 4)];
     const topics = [...names, broker.name("missing"), "a b"].map((name) => ({ name }));

@@ -139,6 +139,9 @@ def member(args):
         running = False
 
     on_stdin_closed(stop)
+    # The library's own race: a leader that assigns in the moment in which its metadata comes gives everybody nothing, and
+    # takes that for what there is. So the metadata comes first.
+    consumer.partitions_for_topic(args.topic)
     consumer.subscribe([args.topic], listener=Assignments())
     while running:
         nexts = {}

@@ -25,10 +25,12 @@ export async function runCross(
     return;
   }
   for (const client of clients) {
+    // Sarama now and then closes its connection under its first batch and sends it again: without idempotence that is two.
+    const idempotent = client.unsupported.idempotence === undefined;
     await timed(client, "cross write", async () => {
       for (const codec of shared) {
         const start = written.length;
-        await adapters.run(client, "produce", { topic, count: batch, start, codec, idempotent: false });
+        await adapters.run(client, "produce", { topic, count: batch, start, codec, idempotent });
         for (let i = start; i < start + batch; i++) written.push(`v${i}`);
       }
     });

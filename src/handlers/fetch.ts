@@ -270,7 +270,9 @@ function readOne(
   const limited = read.nextOffset < partition.highWatermark;
   const bytesAvailable = limited ? Math.max(read.bytes.length, maxBytes) : read.bytes.length;
   if (limits.version >= firstWithBatches || read.bytes.length === 0) {
-    return { answer: readable(partition, wanted, limits, read.bytes), bytesAvailable };
+    const answer = readable(partition, wanted, limits, read.bytes);
+    const nothingFits = limited && read.bytes.length === 0 && maxBytes > 0;
+    return { answer: nothingFits ? { ...answer, abortedTransactions: null } : answer, bytesAvailable };
   }
   const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits, maxBytes);
   if (typeof converted === "number") return unread(failed(wanted, converted));

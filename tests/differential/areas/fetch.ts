@@ -204,6 +204,17 @@ export const scenarios = [
       }
     },
   ),
+  scenario(
+    "Fetch under read_committed of a batch that does not fit says nothing of transactions",
+    async (broker) => {
+      const topic = await filled(broker, "t", 3);
+      const wanted = [1 << 20, 50, 0].map((partitionMaxBytes, partition) => ({
+        ...from(0n, partition),
+        partitionMaxBytes,
+      }));
+      await broker.ask(fetch, 11, fetching(topic, wanted, { isolationLevel: 1 }), told);
+    },
+  ),
   scenario("Fetch by replicas: the broker itself, others, and debugging consumers", async (broker) => {
     const topic = await filled(broker);
     const topicId = await ready(broker, topic);

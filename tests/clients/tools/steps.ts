@@ -248,7 +248,7 @@ const groupSteps: Step[] = [
     "--list --share",
     "--list",
     "--share",
-  ]),
+  ]).map((step) => ({ ...step, sorted: true })),
   reset("--to-earliest, as a plan", "--topic", "a", "--to-earliest", "--dry-run"),
   reset("--to-earliest", "--topic", "a", "--to-earliest", "--execute"),
   reset("--to-latest of one partition", "--topic", "a:3", "--to-latest", "--execute"),

@@ -2,6 +2,7 @@
  * What has been counted for each client that a quota holds for. A meter that nobody used for an hour is forgotten, as in
  * Kafka, and there is a bound on their number, since clients choose their ids: the one that was quiet for longest goes.
  */
+import { shortCopy } from "../base/short_copy.ts";
 import type { FoundQuota } from "./quota_table.ts";
 
 /** What a meter is of, and what its client was told. */
@@ -33,7 +34,7 @@ export class Meters<M extends Meter> {
 
   /** The meter for those that share `found`, with its limit. */
   of({ user, clientId, limit }: FoundQuota, now: number): M {
-    const [userName, clientName] = [user.slice(0, MAX_NAME_LENGTH), clientId.slice(0, MAX_NAME_LENGTH)];
+    const [userName, clientName] = [shortCopy(user, MAX_NAME_LENGTH), shortCopy(clientId, MAX_NAME_LENGTH)];
     const key = `${userName.length} ${userName}${clientName}`;
     let meter = this.#meters.get(key);
     if (meter === undefined) {

@@ -131,7 +131,10 @@ export class LogMover {
     while (this.running.size < MOVING_AT_ONCE && this.waiting.length > 0) {
       const move = this.waiting.shift()!;
       if (move.cancelled) continue;
-      const run: Promise<void> = this.run(move).finally(() => {
+      const run: Promise<void> = this.run(move).catch((error) => {
+        // A bug: of this move, and not of all that the broker does.
+        this.o.report(`The move of ${move.partition.log.name} failed: ${error?.stack ?? error}`);
+      }).finally(() => {
         this.running.delete(run);
         this.startNext();
       });
@@ -164,12 +167,13 @@ export class LogMover {
       const { log } = move.partition;
       if (!continues(move.copy!, log)) {
         move.target.futures.drop(move.copy!);
+        move.copy = null;
         move.copy = newCopy(move);
       }
       const before = move.copy!.sizeInBytes;
       const copied = await this.copyChunk(move, log);
       if (!this.goesOn(move)) return false;
-      await this.payFor(move.copy!.sizeInBytes - before);
+      await this.payFor(move, move.copy!.sizeInBytes - before);
       if (!this.goesOn(move)) return false;
       if (copied === "all") {
         await move.copy!.flush();
@@ -199,6 +203,9 @@ export class LogMover {
 
   /** As {@link copyChunk}, at once. Throws `IoError` when the copy cannot be written. */
   private copyNow(log: Log, copy: Log): Copied {
+    // Until the next start.
+    if (log.offline !== null) throw new IoError("read", log.path, log.offline);
+    if (!log.open()) return "nothing";
     if (log.nextOffset === copy.nextOffset) return "all";
     const limits = { maxBytes: CHUNK_BYTES, maxOffset: log.nextOffset, minOneMessage: true };
     const read = log.read(Math.max(copy.nextOffset, log.logStartOffset), limits);
@@ -216,7 +223,8 @@ export class LogMover {
     const { partition, target } = move;
     const copy = move.copy!;
     const { log } = partition;
-    if (!continues(copy, log)) return false;
+    // A log that nobody used since the start is not open; one whose disk failed is read again before anything else.
+    if (!log.open() || !copy.open() || !continues(copy, log)) return false;
     const segments = copy.segmentBaseOffsets.length;
     for (let left = LAST_BYTES << Math.min(move.lagged, 8); log.nextOffset > copy.nextOffset;) {
       const before = copy.sizeInBytes;
@@ -255,12 +263,12 @@ export class LogMover {
   }
 
   /** Waits until as much time has passed as so many bytes may take. */
-  private async payFor(bytes: number): Promise<void> {
+  private async payFor(move: Move, bytes: number): Promise<void> {
     const { clock, bytesPerSecond } = this.o;
     const perSecond = bytesPerSecond?.() ?? Infinity;
     if (perSecond === Infinity || bytes <= 0) return;
     this.paidUntilMs = Math.max(this.paidUntilMs, clock.monotonic()) + bytes / Math.max(1, perSecond) * 1000;
-    while (!this.closed && clock.monotonic() < this.paidUntilMs) {
+    while (this.goesOn(move) && clock.monotonic() < this.paidUntilMs) {
       await this.pause(Math.min(PAY_EVERY_MS, this.paidUntilMs - clock.monotonic()));
       // What was allowed may have been raised meanwhile, or set free.
       if ((bytesPerSecond?.() ?? Infinity) > perSecond) this.paidUntilMs = clock.monotonic();

@@ -188,7 +188,10 @@ export class AnswerWriter {
     if (!socket || sockets === null) return 0;
     const turn = sockets.turns.take(bytes);
     if (turn) await turn;
-    if (this.closed) return 0;
+    if (this.closed) {
+      sockets.turns.giveBack(bytes);
+      return 0;
+    }
     const sent = slice.through(from, (file, position) => socket.sendFile(file, position, bytes)) ?? 0;
     sockets.turns.giveBack(bytes - sent);
     return sent;

@@ -146,7 +146,7 @@ export class Server {
     const { hostname, port } = conn.remoteAddr;
     const address = plainAddress(hostname);
     const throttleMs = dispatcher.throttleConnectionMs?.(address) ?? 0;
-    if (throttleMs > 0) return this.throttled.closeIn(conn, throttleMs);
+    if (throttleMs > 0) return this.hasDescriptors ? this.throttled.closeIn(conn, throttleMs) : conn.close();
     const refusal = this.whyNotAdmitted(address);
     if (refusal !== null) {
       options.onRefused(`${hostname}:${port}`, bind.listenerName, refusal);
@@ -189,12 +189,17 @@ export class Server {
     this.serving.add(served);
   }
 
+  /** Whether one more connection leaves the log the files that it needs. */
+  private get hasDescriptors(): boolean {
+    const { maxByDescriptors = Infinity } = this.options;
+    return this.connections.size + this.throttled.size < maxByDescriptors;
+  }
+
   private whyNotAdmitted(address: string): string | null {
     const max = this.options.maxConnections();
     if (this.connections.size >= max) return `max.connections (${max}) reached`;
-    const { maxByDescriptors = Infinity } = this.options;
-    if (this.connections.size + this.throttled.size >= maxByDescriptors) {
-      return `the limit on open files leaves room for ${maxByDescriptors} connections`;
+    if (!this.hasDescriptors) {
+      return `the limit on open files leaves room for ${this.options.maxByDescriptors} connections`;
     }
     const maxOfAddress = this.options.maxConnectionsOf?.(address) ?? Infinity;
     if ((this.connectionsOf.get(address) ?? 0) < maxOfAddress) return null;

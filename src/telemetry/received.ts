@@ -2,6 +2,7 @@
  * The numbers that clients sent, the last of each. There is a bound on how many are kept, of one client and of all: what
  * is beyond it is counted and not kept. Those of a client that has not been heard of for three intervals are forgotten.
  */
+import { shortCopy } from "../base/short_copy.ts";
 import type { Point } from "./otlp.ts";
 
 /** A number that a client sent, with what tells it apart. */
@@ -69,7 +70,7 @@ export class ReceivedMetrics {
     forgetAtMs: number,
   ): void {
     if (now - this.#forgottenAtMs >= FORGET_EVERY_MS) this.#forget(now);
-    const name = clientId.slice(0, this.limits.maxTextLength);
+    const name = shortCopy(clientId, this.limits.maxTextLength);
     const client = this.#clients.get(instanceId) ?? { clientId: name, forgetAtMs, series: new Map() };
     client.forgetAtMs = forgetAtMs;
     for (const point of points) this.#put(client, point);

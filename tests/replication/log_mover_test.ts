@@ -144,6 +144,17 @@ Deno.test("a partition moves back and forth, also when it has no records at all"
   await stage.close();
 });
 
+Deno.test("a partition without records moves although nobody has used it since a clean start", async () => {
+  const stage = await Stage.open();
+  await stage.close();
+  const again = await Stage.open(stage.files);
+  await again.moveTo(TWO);
+  assertEquals(again.place, TWO);
+  again.append();
+  assertEquals(readAll(again.partition.log).length, 1);
+  await again.close();
+});
+
 Deno.test("records that come while a partition moves are in the new directory", async () => {
   const stage = await Stage.open(memory(), { segmentBytes: 20_000 });
   for (let i = 0; i < 200; i++) stage.append(1, { bytes: 900 });

@@ -3,6 +3,7 @@
  * promise that always resolves, with an error code in the reply when something is wrong. What can be said without
  * looking at a group is said here: ids and timeouts that no group accepts.
  */
+import { shortCopy } from "../../base/short_copy.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import { coordinatorPartition } from "../partitioner.ts";
@@ -142,7 +143,7 @@ export class GroupService {
     if (!fitAlone(protocols, this.ports.config)) {
       return Promise.resolve(fail(ErrorCode.GROUP_MAX_SIZE_REACHED));
     }
-    const clientId = request.clientId.slice(0, MAX_CLIENT_ID_UNITS);
+    const clientId = shortCopy(request.clientId, MAX_CLIENT_ID_UNITS);
     const joining: JoinRequest = {
       ...request,
       clientId,

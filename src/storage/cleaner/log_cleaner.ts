@@ -193,6 +193,8 @@ export class LogCleaner {
       isUsable = error instanceof IoError;
       outcome = { kind: "failed", reason: error instanceof Error ? error.message : String(error) };
     }
+    // What was cut off meanwhile looks like damage to who is reading it.
+    if (outcome.kind === "damaged" && cleaned.isInterrupted) outcome = { kind: "interrupted" };
     this.cleaned.delete(name);
     this.lastCleanedMs = this.place.clock.monotonic();
     log.isBeingCleaned = false;

@@ -47,6 +47,18 @@ function threadModule(here: string): URL {
 export class WorkerThread implements CleanerThread {
   private readonly worker = new Worker(threadModule(import.meta.url), { type: "module", name: "compaction" });
   private readonly flags = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  /** Why it does nothing any more. */
+  private failure: Error | null = null;
+  private onFailed: ((error: Error) => void) | null = null;
+
+  constructor() {
+    // From the beginning, for it may fail to load. Else the whole process ends with it.
+    this.worker.onerror = (event) => {
+      event.preventDefault();
+      this.failure = new Error(`The thread of compaction failed: ${event.message}`);
+      this.onFailed?.(this.failure);
+    };
+  }
 
   run(
     job: CleaningJob,
@@ -56,11 +68,8 @@ export class WorkerThread implements CleanerThread {
     const { worker, flags } = this;
     Atomics.store(flags, INTERRUPTED, 0);
     return new Promise((resolve, reject) => {
-      worker.onerror = (event) => {
-        // Else the whole process ends with it.
-        event.preventDefault();
-        reject(new Error(`The thread of compaction failed: ${event.message}`));
-      };
+      if (this.failure !== null) return reject(this.failure);
+      this.onFailed = reject;
       worker.onmessage = ({ data }: MessageEvent<Report>) => {
         if (data.kind === "outcome") return resolve(data.outcome);
         replace(data.group).then((done) => this.send({ kind: "replaced", done }), reject);

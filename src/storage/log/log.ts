@@ -353,6 +353,11 @@ export class Log {
     return !this.state.isDense;
   }
 
+  /** Opens the log if it is not open. False when it cannot be: {@link offline} tells why, or its disk fails now. */
+  open(): boolean {
+    return isReady(this.state);
+  }
+
   /** Becomes what `source` is, of which this is a copy to the last record, durably. Throws `IoError`. */
   takeOver(source: Log): void {
     takeOver(this.state, source.state);

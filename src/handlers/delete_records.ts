@@ -7,6 +7,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { deleteRecords, DeleteRecordsRequest } from "../codec/messages/delete_records.ts";
 import type { Handler, Services } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
+import { inSlices } from "./pacing.ts";
 
 /** Stands for the high watermark. */
 const UP_TO_HIGH_WATERMARK = -1;
@@ -20,11 +21,20 @@ interface Answer {
   readonly errorCode: number;
 }
 
-export const deleteRecordsHandler: Handler<typeof deleteRecords> = (request, { services }) => {
-  const topics = [...offsetsOf(request.topics)].map(([name, offsets]) => ({
-    name,
-    partitions: [...offsets].map(([index, offset]) => deleteBefore(name, index, offset, services)),
-  }));
+export const deleteRecordsHandler: Handler<typeof deleteRecords> = async (request, { services }) => {
+  // Each may open a log, and writes a file.
+  const topics = await inSlices(
+    [...offsetsOf(request.topics)],
+    services.clock,
+    async ([name, offsets]) => ({
+      name,
+      partitions: await inSlices(
+        [...offsets],
+        services.clock,
+        ([index, offset]) => deleteBefore(name, index, offset, services),
+      ),
+    }),
+  );
   if (services.logs.commitStarts()) return { topics };
   // Whoever hears of a failure asks again; whoever hears of none may rely on it.
   const unsure = (answer: Answer) =>

@@ -96,7 +96,7 @@ export class AnswerWriter {
     this.options.allUnsent.bytes += bytes;
   }
 
-  /** Puts an answer that was counted behind those that wait; `sent` is called when it is out. */
+  /** Puts an answer that was counted behind those that wait; `sent` is called when its chunks may be used for something else. */
   enqueue(answer: Answer, sent: (() => void) | undefined): void {
     if (answer === null) return sent?.();
     const last = answer.length - 1;

@@ -36,7 +36,7 @@ export interface Dispatched {
   readonly pipelines: boolean;
   /** Whether nobody looks at the frame's bytes any more when `handle` has returned. */
   readonly frameIsFree?: boolean;
-  /** Called when the answer is out and its chunks may be used for something else; not when the connection ends first. */
+  /** Called when the chunks of the answer may be used for something else; not when the connection ends first. */
   readonly sent?: () => void;
 }
 

@@ -36,7 +36,6 @@ export function throttle(
   const now = clock.monotonic();
   const ofBytes = api.key === produce.key ? quotas.produce.meter(principal.name, clientId, now) : null;
   const forBytesMs = recorded(ofBytes, requestBytes, now);
-  // Kafka does not count the time of what is not answered.
   const ofTime = response === null ? null : quotas.request.meter(principal.name, clientId, now);
   const forTimeMs = recorded(ofTime, percentOfSecond(context.handlerTimeMs()), now);
   if (forBytesMs > forTimeMs) throttled(ofBytes, forBytesMs);

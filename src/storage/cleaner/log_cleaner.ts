@@ -185,7 +185,7 @@ export class LogCleaner {
       outcome = isRecoverable && !cleaned.isInterrupted
         ? await thread.run(
           this.jobOf(log, found, settings),
-          settings.ioBytesPerSecond,
+          settings.ioBytesPerSecond / Math.max(1, settings.threads),
           (group) => this.replace(log, found, group),
         )
         : { kind: "interrupted" };

@@ -18,8 +18,8 @@ const LOOK_EVERY_BYTES = 256 * 1024;
 
 export class Throttle implements Pace {
   private pending = 0;
-  private readonly startedMs: number;
-  private total = 0;
+  /** When what was moved so far may be. */
+  private dueMs: number;
 
   constructor(
     private readonly bytesPerSecond: number,
@@ -30,16 +30,17 @@ export class Throttle implements Pace {
       wait(ms: number): void;
     },
   ) {
-    this.startedMs = o.now();
+    this.dueMs = o.now();
   }
 
   moved(bytes: number): void {
     this.pending += bytes;
     if (this.pending < LOOK_EVERY_BYTES) return;
-    this.total += this.pending;
+    const now = this.o.now();
+    // Time in which nothing was moved is no credit for a burst.
+    this.dueMs = Math.max(this.dueMs, now) + this.pending / this.bytesPerSecond * 1000;
     this.pending = 0;
-    const dueMs = this.startedMs + this.total / this.bytesPerSecond * 1000;
-    const early = dueMs - this.o.now();
+    const early = this.dueMs - now;
     if (early > 1 && !this.o.isInterrupted()) this.o.wait(early);
     if (this.o.isInterrupted()) throw new Interrupted("The cleaning is to end");
   }

@@ -206,9 +206,14 @@ export function malformedResources(resources: readonly AlterableResource[]): (Re
 
 /** Why a resource with a broker's id for a name is none of this broker's; null when it is. */
 function otherBroker(name: string, nodeId: number): Refusal | null {
-  if (!/^[+-]?\d{1,10}$/.test(name)) return invalid(`Node id must be an integer, but it is: ${name}`);
-  if (Number(name) === nodeId) return null;
-  return invalid(`Unexpected broker id, expected ${nodeId}, but received ${Number(name)}`);
+  const named = nodeIdOf(name);
+  if (named === null) return invalid(`Node id must be an integer, but it is: ${name}`);
+  return named === nodeId ? null : invalid(`Unexpected broker id, expected ${nodeId}, but received ${named}`);
+}
+
+/** The broker that a resource is named after; null when its name is no number. */
+export function nodeIdOf(name: string): number | null {
+  return /^[+-]?\d{1,10}$/.test(name) ? Number(name) : null;
 }
 
 /** Keeps what the resource will have and gives the number of settings that change, or says why none does. */

@@ -28,13 +28,18 @@ export function levelOf({ name, versions, level }: Feature, levels: ReadonlyMap<
 }
 
 /** Which way a level may go, as UpdateFeatures has it. */
-const UPGRADE = 1, UNSAFE_DOWNGRADE = 3;
+export const UpgradeType = {
+  UPGRADE: 1,
+  /** Only if nothing is lost by it. */
+  SAFE_DOWNGRADE: 2,
+  UNSAFE_DOWNGRADE: 3,
+} as const;
 
 /** One update as a request has it. */
 export interface FeatureUpdate {
   readonly feature: string;
   readonly maxVersionLevel: number;
-  /** 1: up only; 2: down, too, if nothing is lost by that; 3: down whatever is lost. */
+  /** See {@link UpgradeType}; a client may send any number. */
   readonly upgradeType: number;
 }
 
@@ -73,7 +78,9 @@ function problemOf(
   { feature: name, maxVersionLevel, upgradeType }: FeatureUpdate,
   supported: readonly Feature[],
 ): string | null {
-  if (upgradeType < UPGRADE || upgradeType > UNSAFE_DOWNGRADE) return "This upgrade type is not known.";
+  if (upgradeType < UpgradeType.UPGRADE || upgradeType > UpgradeType.UNSAFE_DOWNGRADE) {
+    return "This upgrade type is not known.";
+  }
   if (maxVersionLevel < 0) return "A level cannot be below 0.";
   const feature = supported.find((each) => each.name === name);
   if (feature === undefined) return "This cluster does not have the feature.";
@@ -82,5 +89,7 @@ function problemOf(
     return `Only versions ${lowest}-${highest} are supported here.`;
   }
   const isDown = maxVersionLevel < levelOf(feature, levels);
-  return isDown && upgradeType === UPGRADE ? "It is a downgrade, which the upgrade type has to say." : null;
+  return isDown && upgradeType === UpgradeType.UPGRADE
+    ? "It is a downgrade, which the upgrade type has to say."
+    : null;
 }

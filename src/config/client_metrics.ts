@@ -8,6 +8,8 @@ import { configSource, firstInvalidValue, int, list, type SettingProblem, typeCo
 
 const MIN_INTERVAL_MS = 100;
 const MAX_INTERVAL_MS = 3_600_000;
+/** How often clients send, and how often they ask again that are asked for nothing. */
+export const DEFAULT_INTERVAL_MS = 300_000;
 
 /** Every setting that a subscription can have. */
 export const clientMetricsRows = {
@@ -16,8 +18,8 @@ export const clientMetricsRows = {
     doc: "Beginnings of the names of the metrics that are asked for; * for all, nothing for none.",
   }),
   "interval.ms": int({
-    or: 300000,
-    doc: "How often the clients send their metrics: from 100 to 3600000.",
+    or: DEFAULT_INTERVAL_MS,
+    doc: `How often the clients send their metrics: from ${MIN_INTERVAL_MS} to ${MAX_INTERVAL_MS}.`,
   }),
   "match": list({
     or: "",

@@ -3,6 +3,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { alterPartitionReassignments } from "../codec/messages/alter_partition_reassignments.ts";
 import { reassign } from "../cluster/reassignment.ts";
 import type { Handler } from "./context.ts";
+import { isLate } from "./late.ts";
 
 export const alterPartitionReassignmentsHandler: Handler<typeof alterPartitionReassignments> = (
   { topics, timeoutMs, allowReplicationFactorChange },
@@ -10,7 +11,7 @@ export const alterPartitionReassignmentsHandler: Handler<typeof alterPartitionRe
 ) => {
   // The text is empty, as Kafka has it.
   if (topics.length === 0) return { errorCode: ErrorCode.NONE, errorMessage: "", responses: [] };
-  const isTooLate = timeoutMs <= 0;
+  const isTooLate = isLate(timeoutMs);
   const tooLate = { errorCode: ErrorCode.REQUEST_TIMED_OUT, errorMessage: null };
   return {
     allowReplicationFactorChange: isTooLate || allowReplicationFactorChange,

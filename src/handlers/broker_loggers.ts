@@ -6,6 +6,7 @@ import {
   type AlterableResource,
   ConfigOperation,
   malformedResources,
+  nodeIdOf,
   type Refusal,
 } from "../cluster/alter_configs.ts";
 import { ErrorCode } from "../codec/errors.ts";
@@ -90,9 +91,9 @@ function operationName(operation: number): string {
 }
 
 function otherNode(name: string, nodeId: number): Refusal | null {
-  if (!/^[+-]?\d{1,10}$/.test(name)) return invalid(`Node id must be an integer, but it is: ${name}`);
-  if (Number(name) === nodeId) return null;
-  return invalid(`Unexpected node id. Expected ${nodeId}, but received ${Number(name)}`);
+  const named = nodeIdOf(name);
+  if (named === null) return invalid(`Node id must be an integer, but it is: ${name}`);
+  return named === nodeId ? null : invalid(`Unexpected node id. Expected ${nodeId}, but received ${named}`);
 }
 
 function exists(name: string): boolean {

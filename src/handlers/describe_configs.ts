@@ -12,7 +12,7 @@ import type { DescribedSetting } from "../config/broker_config.ts";
 import { ClientMetricsSettings } from "../config/client_metrics.ts";
 import { GroupSettings, TopicSettings } from "../config/resource_settings.ts";
 import { configSource } from "../config/setting.ts";
-import { ResourceType } from "../cluster/alter_configs.ts";
+import { nodeIdOf, ResourceType } from "../cluster/alter_configs.ts";
 import { topicNameProblem } from "../cluster/topic_names.ts";
 import { describeLoggers } from "./broker_loggers.ts";
 import type { Handler, RequestContext } from "./context.ts";
@@ -135,12 +135,9 @@ function find(
 
 /** Why these are none of this broker's settings; null when they are. */
 function otherBroker(name: string, nodeId: number, expected: string): Problem | null {
-  if (!/^[+-]?\d{1,10}$/.test(name)) {
-    return invalid(`Broker id must be an integer, but it is: ${shortened(name)}`);
-  }
-  return Number(name) === nodeId
-    ? null
-    : invalid(`Unexpected broker id${expected} but received ${Number(name)}`);
+  const named = nodeIdOf(name);
+  if (named === null) return invalid(`Broker id must be an integer, but it is: ${shortened(name)}`);
+  return named === nodeId ? null : invalid(`Unexpected broker id${expected} but received ${named}`);
 }
 
 function invalid(errorMessage: string): Problem {

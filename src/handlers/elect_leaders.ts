@@ -3,6 +3,7 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { electLeaders } from "../codec/messages/elect_leaders.ts";
 import { elect, type PartitionOutcome } from "../cluster/reassignment.ts";
 import type { Handler } from "./context.ts";
+import { isLate } from "./late.ts";
 
 const PREFERRED = 0, UNCLEAN = 1;
 
@@ -28,7 +29,7 @@ export const electLeadersHandler: Handler<typeof electLeaders> = (request, { ser
 
 /** Why nothing is looked at; null when it is. */
 function refusal(electionType: number, timeoutMs: number): PartitionOutcome | null {
-  if (timeoutMs <= 0) return { errorCode: ErrorCode.REQUEST_TIMED_OUT, errorMessage: null };
+  if (isLate(timeoutMs)) return { errorCode: ErrorCode.REQUEST_TIMED_OUT, errorMessage: null };
   if (electionType === PREFERRED || electionType === UNCLEAN) return null;
   return { errorCode: ErrorCode.INVALID_REQUEST, errorMessage: `Unknown election type ${electionType}` };
 }

@@ -1,11 +1,11 @@
 /** Changes the levels of the cluster's features: all that a request names, or none. */
 import { ErrorCode } from "../codec/errors.ts";
 import type { updateFeatures } from "../codec/messages/update_features.ts";
+import { UpgradeType } from "../cluster/features.ts";
 import type { Handler } from "./context.ts";
 
 /** The first version that says which kind of downgrade is meant; before, one that loses nothing. */
 const firstWithUpgradeType = 1;
-const UPGRADE = 1, SAFE_DOWNGRADE = 2;
 
 export const updateFeaturesHandler: Handler<typeof updateFeatures> = async (request, context) => {
   const { featureUpdates, validateOnly } = request;
@@ -15,8 +15,8 @@ export const updateFeaturesHandler: Handler<typeof updateFeatures> = async (requ
     upgradeType: context.version >= firstWithUpgradeType
       ? upgradeType
       : allowDowngrade
-      ? SAFE_DOWNGRADE
-      : UPGRADE,
+      ? UpgradeType.SAFE_DOWNGRADE
+      : UpgradeType.UPGRADE,
   }));
   const result = await context.services.cluster.updateFeatures(updates, validateOnly);
   const isDone = result.errorCode === ErrorCode.NONE;

@@ -1,6 +1,11 @@
 /** Which metrics a client is asked for: what all subscriptions that match it ask for together (KIP-714). */
 import { crc32c } from "../codec/crc32c.ts";
-import { type ClientMatchName, ClientMetricsSettings, MAX_MATCHED_LENGTH } from "../config/client_metrics.ts";
+import {
+  type ClientMatchName,
+  ClientMetricsSettings,
+  DEFAULT_INTERVAL_MS,
+  MAX_MATCHED_LENGTH,
+} from "../config/client_metrics.ts";
 
 /** What subscriptions can look at. */
 export interface TelemetryClient {
@@ -21,8 +26,6 @@ export interface Wanted {
   readonly subscriptionId: number;
 }
 
-/** How often a client asks again when it is asked for nothing. */
-const DEFAULT_INTERVAL_MS = 300_000;
 const ALL_METRICS = "*";
 
 export class Subscriptions {

@@ -1,9 +1,8 @@
 /** Which segments become one: neighbours that fit into a segment together, as Kafka groups them. Pure. */
 
+import { MAX_RELATIVE_OFFSET } from "../segment/segment.ts";
 import type { CleaningJob } from "./job.ts";
 
-/** Offsets in an index are 31 bits. */
-const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
 /** Files are renamed on the event loop: those of so many segments take it some two milliseconds. */
 const MAX_SEGMENTS = 16;
 

@@ -20,7 +20,7 @@ import {
   writeKnownDirectories,
 } from "../directory/known_directories.ts";
 import type { Log } from "../log/log.ts";
-import { LogManager, type LogManagerOptions } from "./log_manager.ts";
+import { DEFAULT_MAX_OPEN_FILES, LogManager, type LogManagerOptions } from "./log_manager.ts";
 import { isSameTopic, whichGoesOn } from "./moved_logs.ts";
 import { partitionDirectory } from "../directory/names.ts";
 
@@ -40,7 +40,6 @@ export interface LogDirectory {
   readonly manager: LogManager | null;
 }
 
-const DEFAULT_MAX_OPEN_FILES = 1000;
 /** For so many partitions that do not exist yet it is kept where they are to be. */
 const MAX_PREFERRED = 10_000;
 

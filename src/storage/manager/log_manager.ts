@@ -74,7 +74,8 @@ export interface LogManagerOptions extends Claimant, UpkeepOptions {
   onRecovered?(text: string): void;
 }
 
-const DEFAULT_MAX_OPEN_FILES = 1000;
+/** Over all logs of a directory, or of several that share them. */
+export const DEFAULT_MAX_OPEN_FILES = 1000;
 
 export class LogManager {
   private readonly logs = new Map<string, Log>();

@@ -2,7 +2,7 @@
 import { alterReplicaLogDirs } from "../../../src/codec/messages/alter_replica_log_dirs.ts";
 import { describeLogDirs } from "../../../src/codec/messages/describe_log_dirs.ts";
 import type { DecodedResponseOf } from "../../../src/codec/schema.ts";
-import type { Broker } from "../scenario.ts";
+import { type Broker, eventually } from "../scenario.ts";
 import { batchOf, fill } from "./records.ts";
 import { createTopic } from "./topics.ts";
 
@@ -42,13 +42,11 @@ export function moving(path: string, topic: string, partitions: number[]) {
 
 /** Waits until a partition is in the directory and nowhere else. */
 export async function movedTo(broker: Broker, path: string, topic: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  await eventually(`${topic} does not get to ${path}`, async () => {
     const { results } = (await broker.send(describeLogDirs, 4, { topics: [{ topic, partitions: [0] }] }))!;
     const holding = results.filter(({ topics }) => topics.some(({ partitions }) => partitions.length > 0));
-    if (holding.length === 1 && holding[0].logDir === path) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`${topic} does not get to ${path}`);
+    return holding.length === 1 && holding[0].logDir === path ? path : null;
+  });
 }
 
 /** A topic of one partition, in the directory `one`. */

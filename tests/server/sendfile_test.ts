@@ -71,6 +71,18 @@ function writerOn(server: Deno.TcpConn, sockets: SystemSockets | null) {
   return { writer, failures, allUnsent };
 }
 
+/** A writer that has begun to send `bytes` bytes of a file; `sent` tells whether it has said that they are out. */
+function sending(server: Deno.TcpConn, file: ReturnType<typeof fileOf>, bytes: number) {
+  const on = writerOn(server, new SystemSockets(10));
+  assert(on.writer.sendsFiles);
+  const answer = [file.slice(0, bytes)];
+  let sent = false;
+  on.writer.count(answer);
+  on.writer.enqueue(answer, () => sent = true);
+  on.writer.start();
+  return { ...on, sent: () => sent };
+}
+
 async function readAll(client: Deno.Conn, bytes: number): Promise<Uint8Array> {
   const all = new Uint8Array(bytes);
   for (let at = 0; at < bytes;) {
@@ -236,12 +248,7 @@ Deno.test({
   async fn() {
     using pair = await connected();
     using file = fileOf(32 * 1024 * 1024);
-    const { writer, failures, allUnsent } = writerOn(pair.server, new SystemSockets(10));
-    assert(writer.sendsFiles);
-    const answer = [file.slice(0, 32 * 1024 * 1024)];
-    writer.count(answer);
-    writer.enqueue(answer, undefined);
-    writer.start();
+    const { writer, failures, allUnsent } = sending(pair.server, file, 32 * 1024 * 1024);
     await readAll(pair.client, 100_000);
     pair.client.close();
     await writer.writing;
@@ -257,19 +264,13 @@ Deno.test({
   async fn() {
     using pair = await connected();
     using file = fileOf(32 * 1024 * 1024);
-    const { writer, failures, allUnsent } = writerOn(pair.server, new SystemSockets(10));
-    assert(writer.sendsFiles);
-    const answer = [file.slice(0, 32 * 1024 * 1024)];
-    writer.count(answer);
-    let sent = false;
-    writer.enqueue(answer, () => sent = true);
-    writer.start();
+    const { writer, failures, allUnsent, sent } = sending(pair.server, file, 32 * 1024 * 1024);
     await readAll(pair.client, 1000);
     writer.close();
     pair.server.close();
     const before = file.sends();
     await writer.writing;
-    assertEquals([sent, file.sends(), allUnsent.bytes], [false, before, 0]);
+    assertEquals([sent(), file.sends(), allUnsent.bytes], [false, before, 0]);
     assertEquals(failures.filter((problem) => problem !== null), []);
   },
 });

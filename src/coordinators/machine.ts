@@ -3,7 +3,7 @@
  * log, marks for memory, replies for the clients. The machine reads no clock, draws no random number, waits for
  * nothing. One file, shard.ts, drives it; a simulation drives it just as well.
  *
- * The order is decide → append the facts → apply facts and marks → release the replies. Deciding changes nothing, so
+ * The order is decide → append the facts → apply facts and marks → effects → release the replies. Deciding changes nothing, so
  * a failed append needs no undoing: the decision is thrown away and its request gets the error.
  */
 
@@ -32,20 +32,22 @@ export interface Reply<Body> {
 }
 
 /** What the machine wants done about one input. */
-export interface Decision<Fact, Mark, Body> {
+export interface Decision<Fact, Mark, Body, Effect = never> {
   /** Become true once they are in the log. */
   readonly facts: readonly Fact[];
   /** Become true with the facts, and are forgotten in a crash: deadlines, members that wait, held requests. */
   readonly marks: readonly Mark[];
   /** Go out once the facts are committed. An input's own ticket may be missing: its request is held. */
   readonly replies: readonly Reply<Body>[];
+  /** What others are to do once the facts are committed, before the replies go out. Whatever comes of it is an input. */
+  readonly effects?: readonly Effect[];
   /** The facts do not depend on each other, so many of them may go out in several batches. */
   readonly divisible?: boolean;
 }
 
-export interface Machine<State, Input, Fact, Mark, Body> {
+export interface Machine<State, Input, Fact, Mark, Body, Effect = never> {
   /** What to do about `input`. Changes nothing. */
-  decide(state: State, input: Input, now: Instant): Decision<Fact, Mark, Body>;
+  decide(state: State, input: Input, now: Instant): Decision<Fact, Mark, Body, Effect>;
   /** Makes a fact true, live and when the log is replayed. */
   applyFact(state: State, fact: Fact): void;
   /** Makes a mark true; always after the facts of its decision. */

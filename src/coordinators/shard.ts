@@ -9,7 +9,7 @@ import type { Clock } from "../base/clock.ts";
 import { SettledTime } from "../base/settled_time.ts";
 import { batchesIn, type BatchView } from "../codec/batch.ts";
 import { ErrorCode } from "../codec/errors.ts";
-import type { Decision, Instant, LogRecord, Machine, Reply, Ticket } from "./machine.ts";
+import type { Decision, Instant, LogRecord, Machine, Ticket } from "./machine.ts";
 
 /** The partition of the internal topic, as the shard needs it. */
 export interface CoordinatorLog {
@@ -41,12 +41,14 @@ export const systemTimers: Timers = {
   },
 };
 
-export interface ShardOptions<State, Input, Fact, Mark, Body> {
-  readonly machine: Machine<State, Input, Fact, Mark, Body>;
+export interface ShardOptions<State, Input, Fact, Mark, Body, Effect = never> {
+  readonly machine: Machine<State, Input, Fact, Mark, Body, Effect>;
   /** A new, empty state. */
   readonly state: State;
   readonly clock: Clock;
   readonly timers: Timers;
+  /** Does what the machine wants done by others. May tell the shard at once what came of it. */
+  readonly onEffect?: (effect: Effect) => void;
   /** Hears of what no client is told: a log that cannot be read, an append that a deadline wanted and that failed. */
   readonly report: (problem: string) => void;
 }
@@ -73,9 +75,9 @@ interface Waiting<Body> {
   readonly fail: (errorCode: number) => Body;
 }
 
-export class Shard<State, Input, Fact, Mark, Body> {
+export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   readonly state: State;
-  private readonly machine: Machine<State, Input, Fact, Mark, Body>;
+  private readonly machine: Machine<State, Input, Fact, Mark, Body, Effect>;
   private log: CoordinatorLog | null = null;
   /** What requests are refused with; NONE once the log is loaded. */
   private refusal: number = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS;
@@ -92,7 +94,7 @@ export class Shard<State, Input, Fact, Mark, Body> {
   private isTicking = false;
   private readonly settledTime: SettledTime;
 
-  constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body>) {
+  constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body, Effect>) {
     this.state = options.state;
     this.machine = options.machine;
     this.settledTime = new SettledTime(options.clock.now(), options.clock.monotonic());
@@ -210,13 +212,13 @@ export class Shard<State, Input, Fact, Mark, Body> {
       return false;
     }
     for (const mark of decision.marks) this.machine.applyMark(this.state, mark);
-    this.release(decision.replies, appended.committed);
+    this.release(decision, appended.committed);
     this.schedule();
     return true;
   }
 
   /** Appends the decision's facts and makes true what was appended. */
-  private append({ facts, divisible }: Decision<Fact, Mark, Body>, now: Instant): AppendResult {
+  private append({ facts, divisible }: Decision<Fact, Mark, Body, Effect>, now: Instant): AppendResult {
     let result: AppendResult = { errorCode: ErrorCode.NONE, offset: -1, committed: null };
     const size = divisible ? DIVISIBLE_BATCH_RECORDS : facts.length;
     for (let from = 0; from < facts.length; from += size) {
@@ -229,7 +231,10 @@ export class Shard<State, Input, Fact, Mark, Body> {
     return result;
   }
 
-  private release(replies: readonly Reply<Body>[], committed: Promise<number> | null): void {
+  private release(
+    { effects = [], replies }: Decision<Fact, Mark, Body, Effect>,
+    committed: Promise<number> | null,
+  ): void {
     if (committed !== null) {
       this.uncommitted = committed;
       committed.then(() => {
@@ -237,6 +242,11 @@ export class Shard<State, Input, Fact, Mark, Body> {
       });
     }
     const { uncommitted } = this;
+    for (const effect of effects) {
+      if (uncommitted === null) this.takeEffect(effect);
+      // What was not committed has no effect: the machine asks again for what it still wants.
+      else uncommitted.then((errorCode) => errorCode === ErrorCode.NONE && this.takeEffect(effect));
+    }
     for (const { ticket, body } of replies) {
       if (uncommitted === null) this.settle(ticket, () => body);
       else {
@@ -248,6 +258,10 @@ export class Shard<State, Input, Fact, Mark, Body> {
         );
       }
     }
+  }
+
+  private takeEffect(effect: Effect): void {
+    if (!this.isClosed) this.options.onEffect?.(effect);
   }
 
   private settle(ticket: Ticket, answer: (waiting: Waiting<Body>) => Body): void {
@@ -289,11 +303,11 @@ export class Shard<State, Input, Fact, Mark, Body> {
 }
 
 /** Puts the records of a log into a state. Records of a transaction count when its commit marker comes. */
-class Replay<State, Input, Fact, Mark, Body> {
+class Replay<State, Input, Fact, Mark, Body, Effect> {
   private readonly undecided = new Map<number, Fact[]>();
 
   constructor(
-    private readonly machine: Machine<State, Input, Fact, Mark, Body>,
+    private readonly machine: Machine<State, Input, Fact, Mark, Body, Effect>,
     private readonly state: State,
   ) {}
 

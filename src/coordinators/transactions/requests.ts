@@ -2,6 +2,7 @@
  * What goes into the transactions' machine and what comes out: plain objects with the field names of the protocol's
  * messages, so that handlers convert by copying.
  */
+import type { Ticket } from "../machine.ts";
 
 /** A partition by its topic's name. */
 export interface TopicPartition {
@@ -39,6 +40,8 @@ export interface InitProducerIdReply {
 export interface AddPartitionsRequest extends TransactionalProducer {
   readonly partitions: readonly TopicPartition[];
   readonly verifyOnly: boolean;
+  /** 2, the default: the client leaves it to the brokers to add partitions, and knows of raised epochs. */
+  readonly clientTransactionVersion?: number;
 }
 
 /** An error code for each partition of the request, in its order. */
@@ -57,4 +60,85 @@ export interface EndTxnReply {
   readonly errorCode: number;
   readonly producerId: number;
   readonly producerEpoch: number;
+}
+
+export interface DescribedTransaction {
+  readonly errorCode: number;
+  readonly transactionalId: string;
+  readonly transactionState: string;
+  readonly transactionTimeoutMs: number;
+  readonly transactionStartTimeMs: number;
+  readonly producerId: number;
+  readonly producerEpoch: number;
+  readonly topics: readonly { readonly topic: string; readonly partitions: readonly number[] }[];
+}
+
+export interface ListTransactionsRequest {
+  /** Names of states; empty: all. */
+  readonly stateFilters: readonly string[];
+  /** Empty: all. */
+  readonly producerIdFilters: readonly number[];
+  /** Only those that have been under way for longer, in ms; below 0: all. */
+  readonly durationFilter: number;
+  /** Null: all. */
+  readonly matches: ((transactionalId: string) => boolean) | null;
+}
+
+export interface ListedTransaction {
+  readonly transactionalId: string;
+  readonly producerId: number;
+  readonly transactionState: string;
+}
+
+export interface ListTransactionsReply {
+  readonly errorCode: number;
+  readonly transactionStates: readonly ListedTransaction[];
+}
+
+/** The decision needs a producer id that no producer has: it is to be asked for again, with one. */
+export interface NeedsProducerId {
+  readonly needsProducerId: true;
+}
+
+export type TransactionsReply =
+  | InitProducerIdReply
+  | AddPartitionsReply
+  | EndTxnReply
+  | DescribedTransaction
+  | ListTransactionsReply
+  | NeedsProducerId;
+
+export type TransactionsInput =
+  /** `newProducerId` is used up if the answer is not {@link NeedsProducerId}, which null may bring. */
+  | { type: "initProducerId"; ticket: Ticket; request: TransactionalInit; newProducerId: number | null }
+  | { type: "addPartitions"; ticket: Ticket; request: AddPartitionsRequest }
+  | { type: "endTxn"; ticket: Ticket; request: EndTxnRequest; newProducerId: number | null }
+  | { type: "describe"; ticket: Ticket; transactionalId: string }
+  | { type: "list"; ticket: Ticket; request: ListTransactionsRequest }
+  /** Markers of this end of the transaction are in these partitions, or those are no more. */
+  | { type: "markersWritten"; ending: EndOfTransaction; partitions: readonly TopicPartition[] }
+  /** The transaction is ending, and markers may be missing: ask for them. */
+  | { type: "askForMarkers"; transactionalId: string }
+  /** What was due has been asked for: find out when the next is. */
+  | { type: "findNextRetry" }
+  | { type: "abortIfTimedOut"; transactionalId: string }
+  | { type: "forgetIfExpired"; transactionalId: string }
+  | { type: "scheduleAbortCheck" }
+  | { type: "scheduleExpiryCheck" };
+
+/** The request of a producer with a transactional id. */
+export type TransactionalInit = InitProducerIdRequest & { readonly transactionalId: string };
+
+/** One end of a transaction: no two of a transactional id have the same producer and epoch and follow each other. */
+export interface EndOfTransaction {
+  readonly transactionalId: string;
+  readonly producerId: number;
+  readonly producerEpoch: number;
+}
+
+/** Markers are to be written in these partitions. */
+export interface WriteMarkers extends EndOfTransaction {
+  readonly isCommit: boolean;
+  readonly transactionVersion: number;
+  readonly partitions: readonly TopicPartition[];
 }

@@ -1,0 +1,77 @@
+/** The shards of one coordinator on this broker: one for each partition of its internal topic, made at its first use. */
+import { coordinatorPartition } from "./partitioner.ts";
+import type { CoordinatorLog, Shard } from "./shard.ts";
+
+export interface ShardsPorts<OneShard> {
+  /** Partitions of the internal topic, or how many it will have. */
+  readonly partitionCount: () => number;
+  /**
+   * The log of a partition if this broker leads it, creating the topic on first use; else the error code for clients:
+   * NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE. Asked again on each request until it gives a log.
+   */
+  readonly ensureLog: (partition: number) => CoordinatorLog | number | Promise<CoordinatorLog | number>;
+  /** A new shard, not open yet. */
+  readonly make: (partition: number) => OneShard;
+}
+
+type AnyShard = Pick<
+  // deno-lint-ignore no-explicit-any -- what these do is the same for every machine
+  Shard<any, any, any, any, any, any>,
+  "open" | "close" | "isReplaceable" | "heldRequests"
+>;
+
+export class Shards<OneShard extends AnyShard> {
+  private readonly byPartition = new Map<number, OneShard>();
+  private closed = false;
+
+  constructor(private readonly ports: ShardsPorts<OneShard>) {}
+
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
+  /** The shards that were asked for so far. */
+  get all(): Iterable<OneShard> {
+    return this.byPartition.values();
+  }
+
+  /** The partition that holds `key`; FindCoordinator answers with its leader. */
+  partitionOf(key: string): number {
+    return coordinatorPartition(key, this.ports.partitionCount());
+  }
+
+  /** The shard of a partition, opened if it is not; one that could not be opened is tried anew. Not once closed. */
+  at(partition: number): OneShard {
+    const existing = this.byPartition.get(partition);
+    if (existing !== undefined && !existing.isReplaceable) return existing;
+    const shard = this.ports.make(partition);
+    this.byPartition.set(partition, shard);
+    shard.open(this.ports.ensureLog(partition));
+    return shard;
+  }
+
+  /** Loads a partition that this broker has come to lead, so that it need not be loaded when a client waits for it. */
+  open(partition: number): void {
+    if (!this.closed) this.at(partition);
+  }
+
+  /** Gives up a partition that this broker no longer leads; what is held there is answered with NOT_COORDINATOR. */
+  resign(partition: number): void {
+    this.byPartition.get(partition)?.close();
+    this.byPartition.delete(partition);
+  }
+
+  /** Answers everything that is held, and serves no more. */
+  close(): void {
+    this.closed = true;
+    for (const shard of this.byPartition.values()) shard.close();
+    this.byPartition.clear();
+  }
+
+  /** Requests that are held at the moment, for metrics. */
+  get heldRequests(): number {
+    let held = 0;
+    for (const shard of this.byPartition.values()) held += shard.heldRequests;
+    return held;
+  }
+}

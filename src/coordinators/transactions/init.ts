@@ -1,0 +1,103 @@
+/**
+ * InitProducerId of a transactional id: the producer gets an id and an epoch that nobody has, and whoever had the
+ * transactional id before is fenced; what that one left open is aborted first (KIP-98, 360, 588, 890).
+ */
+import { ErrorCode } from "../../codec/errors.ts";
+import type { Ticket } from "../machine.ts";
+import { abortFencing } from "./end.ts";
+import type { InitProducerIdReply, TransactionalInit } from "./requests.ts";
+import { isEnding, type Turn } from "./turn.ts";
+import { isEpochExhausted, NO_TIMEOUT, type Transaction } from "./types.ts";
+
+const NONE = -1;
+
+export function initProducerId(
+  turn: Turn,
+  ticket: Ticket,
+  request: TransactionalInit,
+  newProducerId: number | null,
+): void {
+  const transaction = turn.transaction(request.transactionalId);
+  if (transaction === undefined) {
+    if (newProducerId === null) return turn.reply(ticket, { needsProducerId: true });
+    return begin(turn, ticket, request, newTransaction(turn, request, newProducerId));
+  }
+  if (!mayBeOf(transaction, request)) return turn.reply(ticket, initFailed(ErrorCode.PRODUCER_FENCED));
+  if (isEnding(transaction)) return turn.reply(ticket, initFailed(ErrorCode.CONCURRENT_TRANSACTIONS));
+  if (transaction.status === "Ongoing") {
+    abortFencing(turn, transaction);
+    // The client asks again, and gets an epoch that is higher once more.
+    return turn.reply(ticket, initFailed(ErrorCode.CONCURRENT_TRANSACTIONS));
+  }
+  const { producerEpoch } = transaction;
+  const hasEpoch = request.producerId !== NONE;
+  if (isEpochExhausted(producerEpoch) && (!hasEpoch || request.producerEpoch === producerEpoch)) {
+    if (newProducerId === null) return turn.reply(ticket, { needsProducerId: true });
+    return begin(turn, ticket, request, {
+      ...transaction,
+      previousProducerId: transaction.producerId,
+      producerId: newProducerId,
+      producerEpoch: 0,
+      lastProducerEpoch: hasEpoch ? producerEpoch : NONE,
+    });
+  }
+  if (!hasEpoch || request.producerEpoch === producerEpoch) {
+    return begin(turn, ticket, request, {
+      ...transaction,
+      producerEpoch: producerEpoch + 1,
+      lastProducerEpoch: hasEpoch ? producerEpoch : NONE,
+    });
+  }
+  // Asked for again by who did not hear the answer: had another producer come since, the last epoch would be gone.
+  if (request.producerEpoch === transaction.lastProducerEpoch) {
+    return begin(turn, ticket, request, transaction);
+  }
+  turn.reply(ticket, initFailed(ErrorCode.PRODUCER_FENCED));
+}
+
+function newTransaction(turn: Turn, { transactionalId }: TransactionalInit, producerId: number): Transaction {
+  return {
+    transactionalId,
+    producerId,
+    previousProducerId: NONE,
+    nextProducerId: NONE,
+    producerEpoch: 0,
+    lastProducerEpoch: NONE,
+    transactionTimeoutMs: 0,
+    status: "Empty",
+    partitions: new Map(),
+    startMs: NONE,
+    lastUpdateMs: turn.now.wallMs,
+    clientTransactionVersion: 0,
+  };
+}
+
+/** Whether the producer that asks may be the one that has the transactional id, or had the id before this one. */
+function mayBeOf(transaction: Transaction, { producerId, producerEpoch }: TransactionalInit): boolean {
+  return producerId === NONE || producerId === transaction.producerId ||
+    (producerId === transaction.previousProducerId && isEpochExhausted(producerEpoch));
+}
+
+/** The producer is ready to begin a transaction. */
+function begin(turn: Turn, ticket: Ticket, request: TransactionalInit, transaction: Transaction): void {
+  const { producerId, producerEpoch } = transaction;
+  turn.log({
+    ...transaction,
+    transactionTimeoutMs: request.enable2Pc ? NO_TIMEOUT : request.transactionTimeoutMs,
+    status: "Empty",
+    partitions: new Map(),
+    startMs: NONE,
+    lastUpdateMs: turn.now.wallMs,
+  });
+  turn.reply(ticket, { ...initFailed(ErrorCode.NONE), producerId, producerEpoch });
+}
+
+export function initFailed(errorCode: number): InitProducerIdReply {
+  return {
+    errorCode,
+    producerId: NONE,
+    producerEpoch: NONE,
+    ongoingTxnProducerId: NONE,
+    ongoingTxnProducerEpoch: NONE,
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * The transaction coordinator of this broker, as handlers see it: every call goes to the shard of its transactional id
+ * and gives a promise that always resolves, with an error code in the reply when something is wrong.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { ErrorCode } from "../../codec/errors.ts";
+import type { CoordinatorLog, Timers } from "../shard.ts";
+import { Shard } from "../shard.ts";
+import { Shards } from "../shards.ts";
+import { isLoggable } from "../loggable.ts";
+import { describeFailed } from "./admin.ts";
+import { endFailed } from "./end.ts";
+import type { TransactionFact } from "./facts.ts";
+import { initFailed } from "./init.ts";
+import { transactionsMachine } from "./machine.ts";
+import { MarkerSender, type MarkerSenderPorts } from "./marker_sender.ts";
+import { addFailed } from "./partitions.ts";
+import type {
+  AddPartitionsReply,
+  AddPartitionsRequest,
+  DescribedTransaction,
+  EndTxnReply,
+  EndTxnRequest,
+  InitProducerIdReply,
+  InitProducerIdRequest,
+  ListTransactionsReply,
+  ListTransactionsRequest,
+  NeedsProducerId,
+  TransactionsInput,
+  TransactionsReply,
+  WriteMarkers,
+} from "./requests.ts";
+import type { TransactionsMark } from "./turn.ts";
+import { emptyTransactionsState, type TransactionsConfig, type TransactionsState } from "./types.ts";
+
+export type TransactionShard = Shard<
+  TransactionsState,
+  TransactionsInput,
+  TransactionFact,
+  TransactionsMark,
+  TransactionsReply,
+  WriteMarkers
+>;
+
+/** What the composition root supplies. */
+export interface TransactionServicePorts extends MarkerSenderPorts {
+  readonly config: TransactionsConfig;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** An id that no producer has; null when there is none to be had now. */
+  readonly newProducerId: () => number | Promise<number | null>;
+  /** Partitions of `__transaction_state`, or how many it will have. */
+  readonly partitionCount: () => number;
+  /** See {@link Shards}. */
+  readonly ensureShard: (partition: number) => CoordinatorLog | number | Promise<CoordinatorLog | number>;
+  /** The leader epoch of a partition of `__transaction_state`, which this broker leads. */
+  readonly leaderEpoch: (partition: number) => number;
+  readonly report: (problem: string) => void;
+}
+
+export class TransactionService {
+  private readonly shards: Shards<TransactionShard>;
+  private readonly markers: MarkerSender;
+
+  constructor(private readonly ports: TransactionServicePorts) {
+    this.markers = new MarkerSender(ports);
+    this.shards = new Shards({
+      partitionCount: ports.partitionCount,
+      ensureLog: ports.ensureShard,
+      make: (partition) => this.newShard(partition),
+    });
+  }
+
+  private newShard(partition: number): TransactionShard {
+    const { config, clock, timers, report, leaderEpoch } = this.ports;
+    const shard: TransactionShard = new Shard({
+      machine: transactionsMachine,
+      state: emptyTransactionsState(config),
+      clock,
+      timers,
+      onEffect: (markers) =>
+        this.markers.send(
+          markers,
+          leaderEpoch(partition),
+          (partitions) => shard.tell({ type: "markersWritten", ending: markers, partitions }),
+        ),
+      report: (problem) => report(`__transaction_state-${partition}: ${problem}`),
+    });
+    return shard;
+  }
+
+  /** The partition of `__transaction_state` that holds the id; FindCoordinator answers with its leader. */
+  partitionOf(transactionalId: string): number {
+    return this.shards.partitionOf(transactionalId);
+  }
+
+  /** See {@link Shards.open}. */
+  open(partition: number): void {
+    this.shards.open(partition);
+  }
+
+  /** See {@link Shards.resign}. */
+  resign(partition: number): void {
+    this.shards.resign(partition);
+  }
+
+  close(): void {
+    this.shards.close();
+  }
+
+  private ask<Reply extends TransactionsReply>(
+    transactionalId: string,
+    input: (ticket: number) => TransactionsInput,
+    fail: (errorCode: number) => Reply,
+  ): Promise<Reply> {
+    if (this.shards.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    return this.shards.at(this.partitionOf(transactionalId)).submit(input, fail);
+  }
+
+  /** Asks once more with a new producer id when it takes one: most requests do not, and ids are not to be wasted. */
+  private async askWithId<Reply extends TransactionsReply>(
+    transactionalId: string,
+    input: (ticket: number, newProducerId: number | null) => TransactionsInput,
+    fail: (errorCode: number) => Reply,
+  ): Promise<Reply> {
+    const first = await this.ask<Reply | NeedsProducerId>(
+      transactionalId,
+      (ticket) => input(ticket, null),
+      fail,
+    );
+    if (!("needsProducerId" in first)) return first;
+    const newProducerId = await this.ports.newProducerId();
+    if (newProducerId === null) return fail(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
+    return this.ask(transactionalId, (ticket) => input(ticket, newProducerId), fail);
+  }
+
+  /** Gives a producer its id and epoch; one without a transactional id gets a new id, whatever it had. */
+  async initProducerId(request: InitProducerIdRequest): Promise<InitProducerIdReply> {
+    const { transactionalId, transactionTimeoutMs, enable2Pc } = request;
+    const { transactionMaxTimeoutMs, transactionTwoPhaseCommitEnable } = this.ports.config;
+    if (transactionalId === null) {
+      const producerId = await this.ports.newProducerId();
+      if (producerId === null) return initFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE);
+      return { ...initFailed(ErrorCode.NONE), producerId, producerEpoch: 0 };
+    }
+    if (transactionalId === "" || !isLoggable(transactionalId)) return initFailed(ErrorCode.INVALID_REQUEST);
+    if (enable2Pc && !transactionTwoPhaseCommitEnable) {
+      return initFailed(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+    }
+    // Kafka has the field and does not do it yet.
+    if (request.keepPreparedTxn) return initFailed(ErrorCode.UNSUPPORTED_VERSION);
+    const isAllowed = transactionTimeoutMs > 0 && transactionTimeoutMs <= transactionMaxTimeoutMs;
+    if (!enable2Pc && !isAllowed) return initFailed(ErrorCode.INVALID_TRANSACTION_TIMEOUT);
+    return this.askWithId(
+      transactionalId,
+      (ticket, newProducerId) => ({
+        type: "initProducerId",
+        ticket,
+        request: { ...request, transactionalId },
+        newProducerId,
+      }),
+      initFailed,
+    );
+  }
+
+  /** Adds partitions to a transaction, which begins with the first, or says which are part of it. */
+  addPartitions(request: AddPartitionsRequest): Promise<AddPartitionsReply> {
+    const fail = (errorCode: number) => addFailed(request, errorCode);
+    if (request.transactionalId === "") return Promise.resolve(fail(ErrorCode.INVALID_REQUEST));
+    return this.ask(request.transactionalId, (ticket) => ({ type: "addPartitions", ticket, request }), fail);
+  }
+
+  /** Commits or aborts; answered when that is decided for good, which may be before it can be seen everywhere. */
+  endTxn(request: EndTxnRequest): Promise<EndTxnReply> {
+    if (request.transactionalId === "") return Promise.resolve(endFailed(ErrorCode.INVALID_REQUEST));
+    return this.askWithId(
+      request.transactionalId,
+      (ticket, newProducerId) => ({ type: "endTxn", ticket, request, newProducerId }),
+      endFailed,
+    );
+  }
+
+  describe(transactionalIds: readonly string[]): Promise<DescribedTransaction[]> {
+    return Promise.all(transactionalIds.map((transactionalId) => {
+      const fail = (errorCode: number) => describeFailed(transactionalId, errorCode);
+      if (transactionalId === "") return fail(ErrorCode.INVALID_REQUEST);
+      return this.ask(transactionalId, (ticket) => ({ type: "describe", ticket, transactionalId }), fail);
+    }));
+  }
+
+  /** The transactions of the partitions that this broker leads. */
+  async list(request: ListTransactionsRequest): Promise<ListTransactionsReply> {
+    const fail = (errorCode: number): ListTransactionsReply => ({ errorCode, transactionStates: [] });
+    if (this.shards.isClosed) return fail(ErrorCode.COORDINATOR_NOT_AVAILABLE);
+    const replies = await Promise.all(
+      [...this.shards.all].map((shard) =>
+        shard.submit<ListTransactionsReply>((ticket) => ({ type: "list", ticket, request }), fail)
+      ),
+    );
+    const loading = replies.find(({ errorCode }) => errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
+    if (loading !== undefined) return loading;
+    return {
+      errorCode: ErrorCode.NONE,
+      transactionStates: replies.flatMap(({ transactionStates }) => transactionStates),
+    };
+  }
+}

@@ -20,6 +20,8 @@ import { Report } from "../tests/clients/report.ts";
 import { runScenario, steps } from "../tests/clients/scenario.ts";
 import { comparedTools, runComparedTools } from "../tests/clients/tools/course.ts";
 import { runStreams, streams } from "../tests/clients/streams/course.ts";
+import { courseName, runTransactions } from "../tests/clients/transactions/course.ts";
+import { transformers } from "../tests/clients/transactions/transformers.ts";
 
 /** The name under which Kafka's own command-line tools are selected and reported. */
 const javaTools = "java-tools";
@@ -31,6 +33,10 @@ const ownCourses: Record<string, (logDir: string, report: Report) => Promise<voi
   ...Object.fromEntries(registries.map((registry) => [
     registry.name,
     (logDir: string, report: Report) => runRegistry(registry, logDir, report),
+  ])),
+  ...Object.fromEntries(transformers.map((transformer) => [
+    courseName(transformer),
+    (logDir: string, report: Report) => runTransactions(transformer, logDir, report),
   ])),
   [comparedTools]: runComparedTools,
 };

@@ -172,6 +172,12 @@ export class Running {
     );
   }
 
+  /** Writes a line to its stdin. */
+  tell(line: string): void {
+    // of a process that is gone its exit code tells
+    this.#stdin.write(new TextEncoder().encode(`${line}\n`)).catch(() => {});
+  }
+
   /** Tells a member to leave; the other verbs do not read stdin. */
   closeStdin(): void {
     // a process that is already gone has closed the other end, which is what was wanted

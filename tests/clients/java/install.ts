@@ -1,6 +1,6 @@
 /**
- * Installs Kafka's own Java clients of two releases, compiled with the adapter, and Kafka's command-line tools, into
- * .cache/clients/java/{3.9,4.4,tools}.
+ * Installs Kafka's own Java clients of some releases, compiled with the adapters, and Kafka's command-line tools, into
+ * .cache/clients/java/{2.3,3.9,4.4,tools}.
  */
 
 import { join } from "node:path";
@@ -8,7 +8,14 @@ import { join } from "node:path";
 import { once, root, run } from "../install.ts";
 
 const cacheDir = ".cache/clients/java";
-const releases = { "3.9": "3.9.1", "4.4": "4.4.0" } as const;
+const adapter = ["ClientAdapter.java", "Pump.java"];
+const transactions = ["Transactions.java", "Transform.java"];
+/** Versions, and what is compiled with each. 2.3 has no transactions that know of a group's members (KIP-447). */
+const releases = {
+  "2.3": { version: "2.3.1", sources: [...transactions, "offsets-of-group/Group.java"] },
+  "3.9": { version: "3.9.1", sources: [...adapter, ...transactions, "offsets-of-member/Group.java"] },
+  "4.4": { version: "4.4.0", sources: [...adapter, ...transactions, "offsets-of-member/Group.java"] },
+} as const;
 const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
 
 /** Options for programs that live for a second: a small heap, no second compiler, warnings only, on stderr. */
@@ -20,15 +27,18 @@ const jvmOptions = [
 ]
   .concat("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
 
-/** How to run the adapter with the clients of a release, relative to the checkout. */
-export function command(release: keyof typeof releases): string[] {
+/** How to run an adapter with the clients of a release, relative to the checkout. */
+export function command(
+  release: keyof typeof releases,
+  program: "ClientAdapter" | "Transactions" = "ClientAdapter",
+): string[] {
   const dir = `${cacheDir}/${release}`;
   return [
     "java",
     ...jvmOptions,
     "-cp",
     `${dir}/classes:${dir}/lib/*`,
-    "ClientAdapter",
+    program,
   ];
 }
 
@@ -37,14 +47,14 @@ export function toolCommand(className: string): string[] {
   return ["java", ...jvmOptions, "-cp", `${cacheDir}/tools/lib/*`, className];
 }
 
-/** Both releases' clients. Needs a JDK of 17 or newer, and Maven. */
+/** All releases' clients. Needs a JDK of 17 or newer, and Maven. */
 export async function install(): Promise<void> {
   const here = join(root, "tests/clients/java");
   const java = await javaVersion();
   const pom = await Deno.readTextFile(join(here, "clients-pom.xml"));
-  const sources = ["ClientAdapter.java", "Pump.java"].map((name) => join(here, name));
-  const source = (await Promise.all(sources.map((path) => Deno.readTextFile(path)))).join("\0");
-  for (const [release, version] of Object.entries(releases)) {
+  for (const [release, { version, sources }] of Object.entries(releases)) {
+    const paths = sources.map((name) => join(here, name));
+    const source = (await Promise.all(paths.map((path) => Deno.readTextFile(path)))).join("\0");
     const dir = join(root, cacheDir, release);
     await once(
       `java-${release}-lib`,
@@ -66,7 +76,7 @@ export async function install(): Promise<void> {
           join(dir, "lib/*"),
           "-d",
           classes,
-          ...sources,
+          ...paths,
         ]);
       },
     );

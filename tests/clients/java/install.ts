@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { once, root, run } from "../install.ts";
 
 const cacheDir = ".cache/clients/java";
-const adapter = ["ClientAdapter.java", "Pump.java"];
+const adapter = ["ClientAdapter.java", "Pump.java", "Workload.java"];
 const transactions = ["Transactions.java", "Transform.java"];
 /** Versions, and what is compiled with each. 2.3 has no transactions that know of a group's members (KIP-447). */
 const releases = {
@@ -30,7 +30,7 @@ const jvmOptions = [
 /** How to run an adapter with the clients of a release, relative to the checkout. */
 export function command(
   release: keyof typeof releases,
-  program: "ClientAdapter" | "Transactions" = "ClientAdapter",
+  program: "ClientAdapter" | "Transactions" | "Workload" = "ClientAdapter",
 ): string[] {
   const dir = `${cacheDir}/${release}`;
   return [

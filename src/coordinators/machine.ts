@@ -26,6 +26,12 @@ export interface LogRecord {
   readonly value: Uint8Array | null;
 }
 
+/** Who writes in a transaction. */
+export interface Producer {
+  readonly producerId: number;
+  readonly producerEpoch: number;
+}
+
 export interface Reply<Body> {
   readonly ticket: Ticket;
   readonly body: Body;
@@ -43,13 +49,19 @@ export interface Decision<Fact, Mark, Body, Effect = never> {
   readonly effects?: readonly Effect[];
   /** The facts do not depend on each other, so many of them may go out in several batches. */
   readonly divisible?: boolean;
+  /** The facts are part of this producer's transaction: in the log they are pending until its end is there too. */
+  readonly transaction?: Producer;
 }
 
 export interface Machine<State, Input, Fact, Mark, Body, Effect = never> {
   /** What to do about `input`. Changes nothing. */
   decide(state: State, input: Input, now: Instant): Decision<Fact, Mark, Body, Effect>;
-  /** Makes a fact true, live and when the log is replayed. */
-  applyFact(state: State, fact: Fact): void;
+  /** Makes a fact true, live and when the log is replayed; `offset` is its record's. */
+  applyFact(state: State, fact: Fact, offset: number): void;
+  /** Takes note of a fact that will be true if the producer's transaction commits, live and in a replay. */
+  applyPending?(state: State, fact: Fact, offset: number, producer: Producer): void;
+  /** Makes the producer's pending facts true, or forgets them, live and in a replay. */
+  endTransaction?(state: State, producerId: number, isCommit: boolean): void;
   /** Makes a mark true; always after the facts of its decision. */
   applyMark(state: State, mark: Mark): void;
   /** The steady time at which {@link due} may have something to say; Infinity if only an input can change that. */

@@ -9,21 +9,25 @@ import type { Clock } from "../base/clock.ts";
 import { SettledTime } from "../base/settled_time.ts";
 import { batchesIn, type BatchView } from "../codec/batch.ts";
 import { ErrorCode } from "../codec/errors.ts";
-import type { Decision, Instant, LogRecord, Machine, Ticket } from "./machine.ts";
+import type { TransactionMarker } from "../replication/transaction_marker.ts";
+import type { Decision, Instant, LogRecord, Machine, Producer, Ticket } from "./machine.ts";
 
 /** The partition of the internal topic, as the shard needs it. */
 export interface CoordinatorLog {
   /**
-   * Appends the records as one batch, or nothing. `committed` resolves to an error code when the high watermark has
-   * passed the batch or it is certain that it will not; null says that it already has.
+   * Appends the records as one batch, of a transaction if there is one, or nothing. `committed` resolves to an error
+   * code when the high watermark has passed the batch or it is certain that it will not; null says that it already has.
    */
-  append(records: readonly LogRecord[], nowMs: number): AppendResult;
+  append(records: readonly LogRecord[], nowMs: number, transaction?: Producer): AppendResult;
+  /** Appends the end of a transaction. */
+  appendMarker(marker: TransactionMarker, nowMs: number): AppendResult;
   /** Everything in the log, oldest first, in pieces of whole record batches. */
   readAll(): Iterable<Uint8Array>;
 }
 
 export interface AppendResult {
   readonly errorCode: number;
+  /** Of the first record. */
   readonly offset: number;
   readonly committed: Promise<number> | null;
 }
@@ -179,6 +183,21 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     return this.isActive && this.run(input, null);
   }
 
+  /**
+   * Ends a producer's transaction here: what it left pending becomes true, or is forgotten. Gives the error code when
+   * the marker is committed, or cannot be written.
+   */
+  endTransaction(marker: TransactionMarker): Promise<number> {
+    if (this.refusal !== ErrorCode.NONE) return Promise.resolve(this.refusal);
+    assert(this.log !== null, "a marker before the log is loaded");
+    const { errorCode, committed } = this.log.appendMarker(marker, this.now().wallMs);
+    if (errorCode !== ErrorCode.NONE) return Promise.resolve(errorCode);
+    this.machine.endTransaction?.(this.state, marker.producerId, marker.isCommit);
+    this.noteUncommitted(committed);
+    this.schedule();
+    return committed ?? Promise.resolve(ErrorCode.NONE);
+  }
+
   /** Serves no more and answers whatever is held. */
   close(errorCode: number = ErrorCode.NOT_COORDINATOR): void {
     if (this.isClosed) return;
@@ -218,15 +237,20 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   }
 
   /** Appends the decision's facts and makes true what was appended. */
-  private append({ facts, divisible }: Decision<Fact, Mark, Body, Effect>, now: Instant): AppendResult {
+  private append(
+    { facts, divisible, transaction }: Decision<Fact, Mark, Body, Effect>,
+    now: Instant,
+  ): AppendResult {
     let result: AppendResult = { errorCode: ErrorCode.NONE, offset: -1, committed: null };
     const size = divisible ? DIVISIBLE_BATCH_RECORDS : facts.length;
     for (let from = 0; from < facts.length; from += size) {
       const batch = facts.slice(from, from + size);
       assert(this.log !== null, "a fact before the log is loaded");
-      result = this.log.append(batch.map((fact) => this.machine.encode(fact)), now.wallMs);
+      result = this.log.append(batch.map((fact) => this.machine.encode(fact)), now.wallMs, transaction);
       if (result.errorCode !== ErrorCode.NONE) return result;
-      for (const fact of batch) this.machine.applyFact(this.state, fact);
+      for (let i = 0; i < batch.length; i++) {
+        applyLogged(this.machine, this.state, batch[i], result.offset + i, transaction);
+      }
     }
     return result;
   }
@@ -235,12 +259,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     { effects = [], replies }: Decision<Fact, Mark, Body, Effect>,
     committed: Promise<number> | null,
   ): void {
-    if (committed !== null) {
-      this.uncommitted = committed;
-      committed.then(() => {
-        if (this.uncommitted === committed) this.uncommitted = null;
-      });
-    }
+    this.noteUncommitted(committed);
     const { uncommitted } = this;
     for (const effect of effects) {
       if (uncommitted === null) this.takeEffect(effect);
@@ -258,6 +277,14 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
         );
       }
     }
+  }
+
+  private noteUncommitted(committed: Promise<number> | null): void {
+    if (committed === null) return;
+    this.uncommitted = committed;
+    committed.then(() => {
+      if (this.uncommitted === committed) this.uncommitted = null;
+    });
   }
 
   private takeEffect(effect: Effect): void {
@@ -302,10 +329,20 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   }
 }
 
-/** Puts the records of a log into a state. Records of a transaction count when its commit marker comes. */
-class Replay<State, Input, Fact, Mark, Body, Effect> {
-  private readonly undecided = new Map<number, Fact[]>();
+/** A fact that is in the log: true, or pending in a transaction. */
+function applyLogged<State, Input, Fact, Mark, Body, Effect>(
+  machine: Machine<State, Input, Fact, Mark, Body, Effect>,
+  state: State,
+  fact: Fact,
+  offset: number,
+  transaction: Producer | undefined,
+): void {
+  if (transaction === undefined) machine.applyFact(state, fact, offset);
+  else machine.applyPending?.(state, fact, offset, transaction);
+}
 
+/** Puts the records of a log into a state. */
+export class Replay<State, Input, Fact, Mark, Body, Effect> {
   constructor(
     private readonly machine: Machine<State, Input, Fact, Mark, Body, Effect>,
     private readonly state: State,
@@ -319,13 +356,13 @@ class Replay<State, Input, Fact, Mark, Body, Effect> {
   }
 
   private takeRecords(batch: BatchView): void {
+    const { producerId, producerEpoch, baseOffset } = batch;
+    const transaction = batch.isTransactional ? { producerId, producerEpoch } : undefined;
     const cursor = batch.cursor();
     while (cursor.next()) {
       const fact = this.machine.decode(cursor);
       if (fact === null) continue;
-      if (!batch.isTransactional) this.machine.applyFact(this.state, fact);
-      else if (this.undecided.has(batch.producerId)) this.undecided.get(batch.producerId)!.push(fact);
-      else this.undecided.set(batch.producerId, [fact]);
+      applyLogged(this.machine, this.state, fact, baseOffset + cursor.offsetDelta, transaction);
     }
   }
 
@@ -333,12 +370,7 @@ class Replay<State, Input, Fact, Mark, Body, Effect> {
     const cursor = batch.cursor();
     while (cursor.next()) {
       const isCommit = cursor.key !== null && cursor.key.length >= 4 && cursor.key[3] === 1;
-      if (isCommit) {
-        for (const fact of this.undecided.get(batch.producerId) ?? []) {
-          this.machine.applyFact(this.state, fact);
-        }
-      }
-      this.undecided.delete(batch.producerId);
+      this.machine.endTransaction?.(this.state, batch.producerId, isCommit);
     }
   }
 }

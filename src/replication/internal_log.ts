@@ -1,25 +1,45 @@
 /**
  * A partition of an internal topic as a coordinator uses it: records in, everything out again when it is loaded.
- * Its records are appended as one batch each time; there is no other writer.
+ * Its records are appended as one batch each time; nobody else writes there.
  */
 import { buildBatch } from "../codec/batch.ts";
 import { ErrorCode } from "../codec/errors.ts";
-import type { Partition } from "./partition.ts";
+import type { Partition, PartitionAppend } from "./partition.ts";
+import type { TransactionMarker } from "./transaction_marker.ts";
 
 /** How much is read at once when the log is loaded. */
 const LOAD_BYTES = 1024 * 1024;
 
+/** `offset` is that of the first record. */
+export interface InternalAppend {
+  readonly errorCode: number;
+  readonly offset: number;
+  readonly committed: Promise<number> | null;
+}
+
+type MarkedPartition = Partition & {
+  appendMarker(marker: TransactionMarker, nowMs: number): PartitionAppend;
+};
+
 export class InternalLog {
   constructor(private readonly partition: Partition) {}
 
-  /** Appends the records as one batch, or nothing.*/
+  /** Appends the records as one batch, or nothing; in a producer's transaction if one is given. */
   append(
     records: readonly { readonly key: Uint8Array; readonly value: Uint8Array | null }[],
     nowMs: number,
-  ): { errorCode: number; offset: number; committed: Promise<number> | null } {
-    const batch = buildBatch(records.map(({ key, value }) => ({ timestamp: nowMs, key, value })));
-    const { errorCode, lastOffset, committed } = this.partition.append(batch, "coordinator", nowMs);
-    return { errorCode, offset: lastOffset, committed };
+    transaction?: { readonly producerId: number; readonly producerEpoch: number },
+  ): InternalAppend {
+    const batch = buildBatch(
+      records.map(({ key, value }) => ({ timestamp: nowMs, key, value })),
+      transaction && { ...transaction, isTransactional: true },
+    );
+    return appended(this.partition.append(batch, "coordinator", nowMs));
+  }
+
+  /** Appends the end of a transaction. */
+  appendMarker(marker: TransactionMarker, nowMs: number): InternalAppend {
+    return appended((this.partition as MarkedPartition).appendMarker(marker, nowMs));
   }
 
   /** Everything in the log, oldest first, in pieces of whole batches. Throws when the log cannot be read. */
@@ -36,4 +56,8 @@ export class InternalLog {
       offset = read.nextOffset;
     }
   }
+}
+
+function appended({ errorCode, baseOffset, committed }: PartitionAppend): InternalAppend {
+  return { errorCode, offset: baseOffset, committed };
 }

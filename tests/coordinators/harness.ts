@@ -3,11 +3,13 @@
  * that count up. The log keeps real record batches, so what is rebuilt from it went through the bytes.
  */
 import { ManualClock } from "../../src/base/clock.ts";
-import { buildBatch } from "../../src/codec/batch.ts";
+import { type BatchOptions, buildBatch, type NewRecord } from "../../src/codec/batch.ts";
+import { ErrorCode } from "../../src/codec/errors.ts";
 import { GroupService, type GroupShard } from "../../src/coordinators/groups/service.ts";
 import type { GroupsConfig } from "../../src/coordinators/groups/types.ts";
-import type { LogRecord } from "../../src/coordinators/machine.ts";
+import type { LogRecord, Producer } from "../../src/coordinators/machine.ts";
 import type { AppendResult, CoordinatorLog, Timers } from "../../src/coordinators/shard.ts";
+import type { TransactionMarker } from "../../src/replication/transaction_marker.ts";
 
 /** Kafka's defaults, without the initial delay. */
 export const defaultConfig: GroupsConfig = {
@@ -57,20 +59,41 @@ export class ManualTimers implements Timers {
 export class MemoryLog implements CoordinatorLog {
   readonly batches: Uint8Array[] = [];
   nextOffset = 0;
+  /** Of each producer the epoch that was last seen. */
+  private readonly epochs = new Map<number, number>();
   /** The error of the next appends; NONE lets them pass. */
   failWith = 0;
   /** Replicas that are slow: appends are committed when {@link commit} is called. */
   isReplicated = false;
   private readonly uncommitted: ((errorCode: number) => void)[] = [];
 
-  append(records: readonly LogRecord[], nowMs: number): AppendResult {
+  append(records: readonly LogRecord[], nowMs: number, transaction?: Producer): AppendResult {
+    const epoch = this.epochs.get(transaction?.producerId ?? -1) ?? -1;
+    if (transaction !== undefined && transaction.producerEpoch < epoch) {
+      return { errorCode: ErrorCode.INVALID_PRODUCER_EPOCH, offset: -1, committed: null };
+    }
+    return this.appendBatch(
+      records.map(({ key, value }) => ({ key, value, timestamp: nowMs })),
+      transaction && { ...transaction, isTransactional: true },
+    );
+  }
+
+  appendMarker({ producerId, producerEpoch, isCommit }: TransactionMarker, nowMs: number): AppendResult {
+    const key = new Uint8Array([0, 0, 0, isCommit ? 1 : 0]);
+    return this.appendBatch(
+      [{ key, value: new Uint8Array(6), timestamp: nowMs }],
+      { producerId, producerEpoch, isTransactional: true, isControl: true },
+    );
+  }
+
+  private appendBatch(records: readonly NewRecord[], options: BatchOptions = {}): AppendResult {
     if (this.failWith !== 0) return { errorCode: this.failWith, offset: -1, committed: null };
     const offset = this.nextOffset;
-    this.batches.push(buildBatch(
-      records.map(({ key, value }) => ({ key, value, timestamp: nowMs })),
-      { baseOffset: offset },
-    ));
+    this.batches.push(buildBatch(records, { ...options, baseOffset: offset }));
     this.nextOffset += records.length;
+    if (options.producerId !== undefined) {
+      this.epochs.set(Number(options.producerId), options.producerEpoch!);
+    }
     const committed = this.isReplicated
       ? new Promise<number>((resolve) => this.uncommitted.push(resolve))
       : null;

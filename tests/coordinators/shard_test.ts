@@ -80,6 +80,7 @@ Deno.test("a log that cannot be read is reported once and its groups get NOT_COO
   let reads = 0;
   const { service, problems } = serviceOver(() => ({
     append: () => ({ errorCode: 0, offset: 0, committed: null }),
+    appendMarker: () => ({ errorCode: 0, offset: 0, committed: null }),
     readAll() {
       reads++;
       return [new Uint8Array(100)];

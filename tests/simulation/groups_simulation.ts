@@ -16,6 +16,7 @@ import {
   emptyGroupsState,
   type GroupsState,
 } from "../../src/coordinators/groups/types.ts";
+import { Replay } from "../../src/coordinators/shard.ts";
 import { defaultConfig, type Harness, harness } from "../coordinators/harness.ts";
 import { bytes, commitRequest, joinRequest, syncRequest } from "../coordinators/requests.ts";
 
@@ -366,7 +367,8 @@ function checkGroup(group: ClassicGroup): number {
 /** The state that the log alone gives. */
 function rebuilt(batches: readonly Uint8Array[]): GroupsState {
   const state = emptyGroupsState(defaultConfig);
-  for (const fact of factsIn(batches)) groupsMachine.applyFact(state, fact);
+  const replay = new Replay(groupsMachine, state);
+  for (const bytes of batches) replay.take(bytes);
   return state;
 }
 

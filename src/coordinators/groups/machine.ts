@@ -3,27 +3,24 @@
  * knows it, and makes facts and marks true. See ../machine.ts for the contract.
  */
 import { unreachable } from "../../base/assert.ts";
-import type { Instant, Machine } from "../machine.ts";
+import type { Instant, Machine, Producer } from "../machine.ts";
 import { deleteGroup, describe, list } from "./admin.ts";
-import {
-  decodeFact,
-  encodeFact,
-  type GroupMetadata,
-  type GroupsFact,
-  type OffsetCommitFact,
-} from "./facts.ts";
+import { decodeFact, encodeFact, type GroupMetadata, type GroupsFact } from "./facts.ts";
 import { readSubscribedTopics } from "./group.ts";
 import { join } from "./join.ts";
 import { groupLoaded, heartbeat, leave, tick } from "./membership.ts";
+import { applyOffset, applyPendingOffset, endTransaction } from "./offset_store.ts";
 import { commitOffsets, deleteOffsets, expireOffsets, fetchOffsets, topicsDeleted } from "./offsets.ts";
 import type { GroupsInput, GroupsReply } from "./requests.ts";
 import { sync } from "./sync.ts";
-import { type GroupsDecision, type GroupsMark, newGroup, Turn } from "./turn.ts";
-import type { ClassicGroup, GroupsState } from "./types.ts";
+import { type GroupsDecision, type GroupsMark, Turn } from "./turn.ts";
+import { type ClassicGroup, type GroupsState, newGroup } from "./types.ts";
 
 export const groupsMachine: Machine<GroupsState, GroupsInput, GroupsFact, GroupsMark, GroupsReply> = {
   decide,
   applyFact,
+  applyPending,
+  endTransaction,
   applyMark,
   wakeAt: (state) => Math.min(state.wakeAt, state.offsetExpiryAt),
   due,
@@ -81,31 +78,16 @@ function dispatch(turn: Turn, input: GroupsInput): void {
   }
 }
 
-function applyFact(state: GroupsState, fact: GroupsFact): void {
-  if (fact.type === "offsetCommit") return applyOffset(state, fact);
+function applyFact(state: GroupsState, fact: GroupsFact, offset: number): void {
+  if (fact.type === "offsetCommit") return applyOffset(state, fact, offset);
   const groupId = fact.key.group;
   if (fact.value === null) state.groups.delete(groupId);
   else state.groups.set(groupId, groupOf(groupId, fact.value));
 }
 
-function applyOffset(state: GroupsState, { key, value }: OffsetCommitFact): void {
-  const topics = state.offsets.get(key.group);
-  if (value === null) {
-    const partitions = topics?.get(key.topic);
-    partitions?.delete(key.partition);
-    if (partitions?.size === 0) topics!.delete(key.topic);
-    if (topics?.size === 0) state.offsets.delete(key.group);
-    return;
-  }
-  // A simple group has no record of its own: its offsets are its record.
-  if (!state.groups.has(key.group)) state.groups.set(key.group, newGroup(key.group, -1));
-  if (topics === undefined) {
-    state.offsets.set(key.group, new Map([[key.topic, new Map([[key.partition, value]])]]));
-  } else if (topics.has(key.topic)) {
-    topics.get(key.topic)!.set(key.partition, value);
-  } else {
-    topics.set(key.topic, new Map([[key.partition, value]]));
-  }
+/** Offsets alone are committed in transactions. */
+function applyPending(state: GroupsState, fact: GroupsFact, offset: number, producer: Producer): void {
+  if (fact.type === "offsetCommit") applyPendingOffset(state, fact, offset, producer);
 }
 
 /** The group that a record describes. Only the chosen protocol of each member is in the log. */

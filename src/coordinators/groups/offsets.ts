@@ -22,12 +22,17 @@ import type { ClassicGroup, CommittedOffset, GroupOffsets } from "./types.ts";
 /** From here on a commit to a group that does not exist is told so; before, the generation took the blame. */
 const knowsGroupIdNotFound = 9;
 
+/** OffsetCommit, and TxnOffsetCommit, whose offsets are pending until the producer's transaction ends. */
 export function commitOffsets(turn: Turn, ticket: Ticket, request: CommitRequest): void {
+  const { transaction } = request;
   const group = turn.group(request.groupId);
   const error = group === undefined ? missingGroupError(request) : commitError(group, request);
   if (error !== ErrorCode.NONE) return turn.reply(ticket, commitFailed(request, error));
-  // A commit keeps the session alive like a heartbeat.
-  if (group?.members.has(request.memberId)) renewSession(turn, group, request.memberId);
+  // A commit keeps the session alive like a heartbeat; one of a producer does not.
+  if (transaction === undefined && group?.members.has(request.memberId)) {
+    renewSession(turn, group, request.memberId);
+  }
+  turn.transaction = transaction;
   const { wallMs } = turn.now;
   // Any other negative retention is over already.
   const expireTimestamp = request.retentionTimeMs === -1 ? -1 : Math.max(0, wallMs + request.retentionTimeMs);
@@ -56,7 +61,7 @@ export function commitOffsets(turn: Turn, ticket: Ticket, request: CommitRequest
 
 function missingGroupError(request: CommitRequest): number {
   if (request.generationIdOrMemberEpoch < 0) return ErrorCode.NONE;
-  return request.apiVersion >= knowsGroupIdNotFound
+  return request.transaction === undefined && request.apiVersion >= knowsGroupIdNotFound
     ? ErrorCode.GROUP_ID_NOT_FOUND
     : ErrorCode.ILLEGAL_GENERATION;
 }
@@ -65,12 +70,17 @@ function commitError(group: ClassicGroup, request: CommitRequest): number {
   const { generationIdOrMemberEpoch: generation, memberId, groupInstanceId } = request;
   // Without a generation it comes from a tool or from a consumer that assigns partitions to itself.
   if (generation < 0 && group.state === "Empty") return ErrorCode.NONE;
-  if (generation < 0 && memberId === "" && groupInstanceId === null) return ErrorCode.UNKNOWN_MEMBER_ID;
+  if (generation < 0 && memberId === "" && groupInstanceId === null) {
+    // Producers did not name the member before KIP-447: they were fenced by their transactional id.
+    return request.transaction === undefined ? ErrorCode.UNKNOWN_MEMBER_ID : ErrorCode.NONE;
+  }
   const error = memberError(group, memberId, groupInstanceId);
   if (error !== ErrorCode.NONE) return error;
   if (generation !== group.generationId) return ErrorCode.ILLEGAL_GENERATION;
   // The member has no partitions yet, so it cannot have consumed any: it is to finish the rebalance first.
-  return group.state === "CompletingRebalance" ? ErrorCode.REBALANCE_IN_PROGRESS : ErrorCode.NONE;
+  return group.state === "CompletingRebalance" && request.transaction === undefined
+    ? ErrorCode.REBALANCE_IN_PROGRESS
+    : ErrorCode.NONE;
 }
 
 /** The same error for every partition. */
@@ -85,30 +95,35 @@ export function commitFailed(request: CommitRequest, errorCode: number): CommitR
 }
 
 export function fetchOffsets(turn: Turn, ticket: Ticket, request: FetchOffsetsRequest): void {
-  const { groupId } = request;
+  const { groupId, requireStable } = request;
   const offsets = turn.offsets(groupId);
+  const fetch = (topic: string, partition: number) =>
+    requireStable && turn.isPending(groupId, topic, partition)
+      ? fetched(partition, undefined, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+      : fetched(partition, offsets?.get(topic)?.get(partition));
   const topics = request.topics === null
     ? [...offsets ?? []].map(([name, partitions]) => ({
       name,
-      partitions: [...partitions].map(([partition, offset]) => fetched(partition, offset)),
+      partitions: [...partitions.keys()].map((partition) => fetch(name, partition)),
     }))
-    : request.topics.map(({ name, partitionIndexes }) => {
-      const partitions = offsets?.get(name);
-      return {
-        name,
-        partitions: partitionIndexes.map((partition) => fetched(partition, partitions?.get(partition))),
-      };
-    });
+    : request.topics.map(({ name, partitionIndexes }) => ({
+      name,
+      partitions: partitionIndexes.map((partition) => fetch(name, partition)),
+    }));
   turn.reply(ticket, { groupId, errorCode: ErrorCode.NONE, topics });
 }
 
-function fetched(partitionIndex: number, offset: CommittedOffset | undefined): FetchedOffset {
+function fetched(
+  partitionIndex: number,
+  offset: CommittedOffset | undefined,
+  errorCode: number = ErrorCode.NONE,
+): FetchedOffset {
   return {
     partitionIndex,
     committedOffset: offset?.offset ?? -1,
     committedLeaderEpoch: offset?.leaderEpoch ?? -1,
     metadata: offset?.metadata ?? "",
-    errorCode: ErrorCode.NONE,
+    errorCode,
   };
 }
 
@@ -124,13 +139,13 @@ export function deleteOffsets(turn: Turn, ticket: Ticket, request: DeleteOffsets
   if (group.state !== "Empty" && group.protocolType !== CONSUMER_PROTOCOL_TYPE) {
     return turn.reply(ticket, deleteOffsetsFailed(ErrorCode.NON_EMPTY_GROUP));
   }
-  const offsets = turn.offsets(request.groupId);
+  const offsets = turn.partitionsWithOffsets(request.groupId);
   const topics = request.topics.map(({ name, partitions }) => {
     const errorCode = isSubscribedTo(group, name) ? ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC : ErrorCode.NONE;
     return {
       name,
       partitions: partitions.map(({ partitionIndex }) => {
-        if (errorCode === ErrorCode.NONE && offsets?.get(name)?.has(partitionIndex)) {
+        if (errorCode === ErrorCode.NONE && offsets.get(name)?.has(partitionIndex)) {
           turn.logOffset(request.groupId, name, partitionIndex, null);
         }
         return { partitionIndex, errorCode };
@@ -144,26 +159,27 @@ export function deleteOffsetsFailed(errorCode: number): DeleteOffsetsReply {
   return { errorCode, topics: [] };
 }
 
-/** Deletes all offsets of a group that is being deleted. */
+/** Deletes all offsets of a group that is being deleted, also those that are pending. */
 export function dropAllOffsets(turn: Turn, groupId: string): void {
-  for (const [topic, partitions] of turn.offsets(groupId) ?? []) {
-    for (const partition of partitions.keys()) turn.logOffset(groupId, topic, partition, null);
+  for (const [topic, partitions] of turn.partitionsWithOffsets(groupId)) {
+    for (const partition of partitions) turn.logOffset(groupId, topic, partition, null);
   }
 }
 
 /** The topics are gone: so are the group's offsets of them. */
 export function topicsDeleted(turn: Turn, groupId: string, topics: ReadonlySet<string>): void {
   turn.divisible = true;
-  for (const [topic, partitions] of turn.offsets(groupId) ?? []) {
+  for (const [topic, partitions] of turn.partitionsWithOffsets(groupId)) {
     if (!topics.has(topic)) continue;
-    for (const partition of partitions.keys()) turn.logOffset(groupId, topic, partition, null);
+    for (const partition of partitions) turn.logOffset(groupId, topic, partition, null);
   }
 }
 
 /**
  * Deletes the group's offsets whose time is over, and the group itself once it is empty and holds none. The time
  * runs from when the group became empty; for topics that a group of consumers no longer reads, and for groups
- * without a protocol, from the commit. An expiry that came with the commit goes before all that.
+ * without a protocol, from the commit. An expiry that came with the commit goes before all that. What a transaction
+ * may be about to move stays, and its group.
  */
 export function expireOffsets(turn: Turn, groupId: string): void {
   const group = turn.group(groupId);
@@ -172,7 +188,8 @@ export function expireOffsets(turn: Turn, groupId: string): void {
   turn.divisible = true;
   if (!mayExpire(group)) return;
   const left = expireWhatIsDue(turn, group, turn.offsets(groupId) ?? new Map());
-  if (left === 0 && group.state === "Empty" && group.pendingJoins.size === 0) turn.logGroupGone(groupId);
+  if (left > 0 || turn.hasPending(groupId)) return;
+  if (group.state === "Empty" && group.pendingJoins.size === 0) turn.logGroupGone(groupId);
 }
 
 function mayExpire(group: ClassicGroup): boolean {
@@ -189,7 +206,8 @@ function expireWhatIsDue(turn: Turn, group: ClassicGroup, offsets: GroupOffsets)
     for (const [partition, { expireTimestamp, commitTimestamp }] of partitions) {
       const base = emptySince === -1 ? commitTimestamp : emptySince;
       const at = expireTimestamp !== -1 ? expireTimestamp : base + turn.config.offsetsRetentionMs;
-      if (!subscribed && at <= settledMs) turn.logOffset(group.groupId, topic, partition, null);
+      const isOver = !subscribed && at <= settledMs && !turn.isPending(group.groupId, topic, partition);
+      if (isOver) turn.logOffset(group.groupId, topic, partition, null);
       else left++;
     }
   }

@@ -2,7 +2,7 @@
  * What goes into the groups' machine and what comes out: plain objects with the field names of the protocol's
  * messages, so that handlers convert by copying. Byte arrays belong to the machine: nobody else changes them.
  */
-import type { Ticket } from "../machine.ts";
+import type { Producer, Ticket } from "../machine.ts";
 import type { Protocol } from "./types.ts";
 
 export interface JoinRequest {
@@ -91,6 +91,8 @@ export interface CommitRequest {
   readonly groupInstanceId: string | null;
   /** -1: as the broker's offsets.retention.minutes says. */
   readonly retentionTimeMs: number;
+  /** The offsets count when this producer's transaction commits. */
+  readonly transaction?: Producer;
   readonly topics: readonly {
     readonly name: string;
     readonly topicId: string;
@@ -120,8 +122,16 @@ export interface PartitionResult {
   readonly errorCode: number;
 }
 
+/** An OffsetCommit within a transaction. */
+export interface TransactionalCommitRequest extends CommitRequest {
+  readonly transactionalId: string;
+  readonly transaction: Producer;
+}
+
 export interface FetchOffsetsRequest {
   readonly groupId: string;
+  /** Asks not for an offset that a transaction may be about to move (KIP-447). */
+  readonly requireStable?: boolean;
   /** Null: all topics that the group has offsets for. */
   readonly topics: readonly { readonly name: string; readonly partitionIndexes: readonly number[] }[] | null;
 }

@@ -6,12 +6,14 @@
 import { shortCopy } from "../../base/short_copy.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ErrorCode } from "../../codec/errors.ts";
+import type { TransactionMarker } from "../../replication/transaction_marker.ts";
 import { coordinatorPartition } from "../partitioner.ts";
 import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
 import { fitAlone, isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS, mayFitOneBatch } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
+import { groupsWithOffsetsOf } from "./offset_store.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
 import type {
   CommitReply,
@@ -199,6 +201,12 @@ export class GroupService {
     return this.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
   }
 
+  /** Ends a transaction in a partition of `__consumer_offsets`; gives the error code once its marker is committed. */
+  endTransaction(partition: number, marker: TransactionMarker): Promise<number> {
+    if (this.isClosed) return Promise.resolve(ErrorCode.COORDINATOR_NOT_AVAILABLE);
+    return this.shard(partition).endTransaction(marker);
+  }
+
   fetchOffsets(request: FetchOffsetsRequest): Promise<FetchOffsetsReply> {
     return this.ask(
       request.groupId,
@@ -252,10 +260,8 @@ export class GroupService {
   topicsDeleted(names: Iterable<string>): void {
     const topics = new Set(names);
     for (const shard of this.shards.values()) {
-      for (const [groupId, offsets] of [...shard.state.offsets]) {
-        if ([...offsets.keys()].some((topic) => topics.has(topic))) {
-          shard.tell({ type: "topicsDeleted", groupId, topics });
-        }
+      for (const groupId of groupsWithOffsetsOf(shard.state, topics)) {
+        shard.tell({ type: "topicsDeleted", groupId, topics });
       }
     }
   }

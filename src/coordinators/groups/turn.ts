@@ -3,16 +3,18 @@
  * the decision's facts cannot be logged. Whoever changes a group here asks {@link Turn.edit} for it first.
  */
 import { assert } from "../../base/assert.ts";
-import type { Decision, Instant, Reply, Ticket } from "../machine.ts";
+import type { Decision, Instant, Producer, Reply, Ticket } from "../machine.ts";
 import type { GroupsFact } from "./facts.ts";
+import { isPending, partitionsWithOffsets } from "./offset_store.ts";
 import type { GroupsReply, JoinReply, SyncReply } from "./requests.ts";
-import type {
-  ClassicGroup,
-  CommittedOffset,
-  GroupOffsets,
-  GroupsConfig,
-  GroupsState,
-  Member,
+import {
+  type ClassicGroup,
+  type CommittedOffset,
+  type GroupOffsets,
+  type GroupsConfig,
+  type GroupsState,
+  type Member,
+  newGroup,
 } from "./types.ts";
 
 /** Changes of memory that go with a decision. */
@@ -35,6 +37,8 @@ export class Turn {
   readonly marks: GroupsMark[] = [];
   readonly replies: Reply<GroupsReply>[] = [];
   divisible = false;
+  /** The facts become part of this producer's transaction. */
+  transaction: Producer | undefined = undefined;
   private readonly drafts = new Map<string, ClassicGroup>();
 
   constructor(private readonly state: GroupsState, readonly now: Instant) {}
@@ -56,6 +60,21 @@ export class Turn {
   /** The group's committed offsets; not to be changed. */
   offsets(groupId: string): GroupOffsets | undefined {
     return this.state.offsets.get(groupId);
+  }
+
+  /** Every partition that the group has an offset of, committed or pending, by topic. */
+  partitionsWithOffsets(groupId: string): ReadonlyMap<string, ReadonlySet<number>> {
+    return partitionsWithOffsets(this.state, groupId);
+  }
+
+  /** Whether transactions that have not ended may move offsets of the group. */
+  hasPending(groupId: string): boolean {
+    return this.state.pending.has(groupId);
+  }
+
+  /** Whether a transaction that has not ended may move the group's offset of this partition. */
+  isPending(groupId: string, topic: string, partition: number): boolean {
+    return isPending(this.state, groupId, topic, partition);
   }
 
   /** A copy of the group that this turn may change; the same one each time. Members are replaced, not changed. */
@@ -129,30 +148,9 @@ export class Turn {
       group.wakeAt = earliestDeadline(group);
       this.marks.push({ type: "group", group });
     }
-    return { facts: this.facts, marks: this.marks, replies: this.replies, divisible: this.divisible };
+    const { facts, marks, replies, divisible, transaction } = this;
+    return { facts, marks, replies, divisible, transaction };
   }
-}
-
-/** An empty group that nobody has joined: what a simple group is for ever. */
-export function newGroup(groupId: string, wallMs: number): ClassicGroup {
-  return {
-    groupId,
-    state: "Empty",
-    stateTimestamp: wallMs,
-    protocolType: null,
-    generationId: 0,
-    protocolName: null,
-    leader: null,
-    members: new Map(),
-    staticMembers: new Map(),
-    pendingJoins: new Map(),
-    pendingSyncs: new Set(),
-    joinDeadline: Infinity,
-    initialJoin: null,
-    syncDeadline: Infinity,
-    subscribedTopics: null,
-    wakeAt: Infinity,
-  };
 }
 
 /** When the group next has something to do if nobody asks. */

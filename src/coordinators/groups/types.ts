@@ -71,6 +71,28 @@ export interface ClassicGroup {
   wakeAt: number;
 }
 
+/** An empty group that nobody has joined: what a simple group is for ever. */
+export function newGroup(groupId: string, wallMs: number): ClassicGroup {
+  return {
+    groupId,
+    state: "Empty",
+    stateTimestamp: wallMs,
+    protocolType: null,
+    generationId: 0,
+    protocolName: null,
+    leader: null,
+    members: new Map(),
+    staticMembers: new Map(),
+    pendingJoins: new Map(),
+    pendingSyncs: new Set(),
+    joinDeadline: Infinity,
+    initialJoin: null,
+    syncDeadline: Infinity,
+    subscribedTopics: null,
+    wakeAt: Infinity,
+  };
+}
+
 /** A committed offset; the fields of OffsetCommitValue with numbers for its int64s. */
 export interface CommittedOffset {
   readonly offset: number;
@@ -84,8 +106,21 @@ export interface CommittedOffset {
   readonly topicId: string;
 }
 
+export interface LoggedOffset extends CommittedOffset {
+  /** Where its record is in the log: of two commits the later one counts. */
+  readonly logOffset: number;
+}
+
 /** Offsets of one group by topic and partition. */
-export type GroupOffsets = Map<string, Map<number, CommittedOffset>>;
+export type GroupOffsets = Map<string, Map<number, LoggedOffset>>;
+
+/** A producer's transaction that has offsets here and has not ended. */
+export interface OpenTransaction {
+  /** Of its last commit. */
+  producerEpoch: number;
+  /** The groups that it has pending offsets of. */
+  readonly groups: Set<string>;
+}
 
 /** The settings that the machine obeys, under their Kafka names in camel case. */
 export interface GroupsConfig {
@@ -108,6 +143,10 @@ export interface GroupsState {
   readonly config: GroupsConfig;
   readonly groups: Map<string, ClassicGroup>;
   readonly offsets: Map<string, GroupOffsets>;
+  /** What transactions will commit, by group and producer id. */
+  readonly pending: Map<string, Map<number, GroupOffsets>>;
+  /** By producer id. */
+  readonly transactions: Map<number, OpenTransaction>;
   /** No group's `wakeAt` is earlier. */
   wakeAt: number;
   /** Steady time of the next look for expired offsets; Infinity until the log is loaded. */
@@ -116,5 +155,13 @@ export interface GroupsState {
 
 /** An empty state, to replay a log into. */
 export function emptyGroupsState(config: GroupsConfig): GroupsState {
-  return { config, groups: new Map(), offsets: new Map(), wakeAt: Infinity, offsetExpiryAt: Infinity };
+  return {
+    config,
+    groups: new Map(),
+    offsets: new Map(),
+    pending: new Map(),
+    transactions: new Map(),
+    wakeAt: Infinity,
+    offsetExpiryAt: Infinity,
+  };
 }

@@ -9,7 +9,6 @@ import { StartupError } from "./base/startup_error.ts";
 import { lz4Library } from "./codec/compression/lz4.ts";
 import { snappyLibrary } from "./codec/compression/snappy.ts";
 import { crc32cImplementation } from "./codec/crc32c.ts";
-import { ErrorCode } from "./codec/errors.ts";
 import { describeChange } from "./cluster/change_log.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { BrokerImage } from "./cluster/image.ts";
@@ -19,9 +18,7 @@ import type { RunningBroker } from "./cli/start.ts";
 import type { BrokerConfig } from "./config/broker_config.ts";
 import { advertisedPort, hostPort, type Listener } from "./config/listeners.ts";
 import type { LoadedConfig } from "./config/load.ts";
-import { GroupService } from "./coordinators/groups/service.ts";
-import type { GroupsConfig } from "./coordinators/groups/types.ts";
-import { systemTimers } from "./coordinators/shard.ts";
+import { Coordination } from "./coordination.ts";
 import { registry } from "./handlers/all.ts";
 import type { Services } from "./handlers/context.ts";
 import { collectGarbage, IdleMemory, trimHeap } from "./observe/idle_memory.ts";
@@ -31,7 +28,6 @@ import { followQuotas } from "./quotas/follow.ts";
 import { quotaSamples } from "./quotas/samples.ts";
 import { FetchSessions } from "./replication/fetch_sessions.ts";
 import { HeldRequests } from "./replication/held_requests.ts";
-import { InternalLog } from "./replication/internal_log.ts";
 import { LogMover } from "./replication/log_mover.ts";
 import { PartitionHost } from "./replication/partition_host.ts";
 import { Replicas } from "./replication/replicas.ts";
@@ -63,8 +59,6 @@ const STOP_PATIENCE_MS = 2000;
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Produce requests of one connection whose acknowledgement is out. */
 const MAX_PIPELINED = 64;
-
-const OFFSETS_TOPIC = "__consumer_offsets";
 
 /** Starts a broker; resolves when it answers. Throws {@link StartupError} when something outside is in the way. */
 export async function startBroker(loaded: LoadedConfig, log: Logger): Promise<RunningBroker> {
@@ -177,7 +171,8 @@ async function start(
   );
   await host.takeOver(producerIds);
 
-  const groups = groupService(config, cluster, replicas, warningsTo(getLogger("groups")));
+  const report = warningsTo(getLogger("coordinators"));
+  const coordination = new Coordination({ config, cluster, replicas, producerIds, report });
   const slowAppends = new SlowAppends(clock);
   opened.push(() => slowAppends.close());
   const mover = new LogMover({
@@ -201,17 +196,11 @@ async function start(
       hosted.push(host.settingsChanged());
     }
     hosted.push(host.apply(change));
-    const offsetsDeleted = change.deleted.find((topic) => topic.name === OFFSETS_TOPIC);
-    // The groups went with their log: a shard that kept on would append to a log that is gone, until a restart.
-    for (const { partition } of offsetsDeleted?.partitions ?? []) groups.resign(partition);
-    if (change.deleted.length > 0) groups.topicsDeleted(change.deleted.map((topic) => topic.name));
+    coordination.apply(change);
     for (const text of describeChange(change)) clusterLog.info("{text}", { text });
     await Promise.all(hosted);
   });
-  for (const partition of replicas.ofTopic(OFFSETS_TOPIC)) {
-    // An empty one has nothing to load, and costs an open file.
-    if (partition !== undefined && partition.highWatermark > 0) groups.open(partition.index);
-  }
+  coordination.open();
 
   const quotas = followQuotas(config, cluster, clock);
   const telemetry = followTelemetry(config, cluster);
@@ -226,14 +215,15 @@ async function start(
     logs,
     slowAppends,
     mover,
-    groups,
-    producerIds,
+    groups: coordination.groups,
+    transactions: coordination.transactions,
+    markers: coordination.markers,
     fetchSessions: new FetchSessions(config.get("max.incremental.fetch.session.cache.slots"), randomBelow),
     held,
     quotas,
     telemetry,
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
-    ensureOffsetsTopic: () => ensureOffsetsTopic(cluster),
+    ensureInternalTopic: (topic) => coordination.ensureTopic(topic),
   };
   const dispatcher = new RequestDispatcher(registry, services, server.metrics);
   server.start(dispatcher);
@@ -253,7 +243,7 @@ async function start(
     addresses: addresses.bound,
     async stop() {
       server.stopAccepting();
-      groups.close();
+      coordination.close();
       held.endAll();
       await server.closeConnections(STOP_PATIENCE_MS);
       await upkeep.stop();
@@ -374,56 +364,6 @@ function bindAll(server: Server, listeners: readonly Listener[]): Addresses {
     }
   }
   return { bound, endpoints };
-}
-
-/** Makes the offsets topic where it does not exist; the error code is for clients, NONE when it is there. */
-async function ensureOffsetsTopic(cluster: Cluster): Promise<number> {
-  if (cluster.image.topics.has(OFFSETS_TOPIC)) return ErrorCode.NONE;
-  const [{ errorCode }] = await cluster.autoCreateTopics([OFFSETS_TOPIC]);
-  return errorCode === ErrorCode.NONE ? ErrorCode.NONE : ErrorCode.COORDINATOR_NOT_AVAILABLE;
-}
-
-function groupService(
-  config: BrokerConfig,
-  cluster: Cluster,
-  replicas: Replicas,
-  report: (problem: string) => void,
-): GroupService {
-  const logOf = (partition: number) => {
-    const hosted = replicas.get(OFFSETS_TOPIC, partition);
-    return hosted === undefined ? ErrorCode.COORDINATOR_NOT_AVAILABLE : new InternalLog(hosted);
-  };
-  return new GroupService({
-    config: groupsConfig(config),
-    clock: systemClock,
-    timers: systemTimers,
-    randomUuid: () => crypto.randomUUID(),
-    partitionCount: () =>
-      cluster.image.topics.get(OFFSETS_TOPIC)?.partitions.length ??
-        config.get("offsets.topic.num.partitions"),
-    ensureShard: (partition) => {
-      if (cluster.image.topics.has(OFFSETS_TOPIC)) return logOf(partition);
-      return ensureOffsetsTopic(cluster).then((error) => error === ErrorCode.NONE ? logOf(partition) : error);
-    },
-    report,
-  });
-}
-
-function groupsConfig(config: BrokerConfig): GroupsConfig {
-  return {
-    groupMinSessionTimeoutMs: config.get("group.min.session.timeout.ms"),
-    groupMaxSessionTimeoutMs: config.get("group.max.session.timeout.ms"),
-    groupMaxSize: config.get("group.max.size"),
-    // The only one that may change while the broker runs.
-    get groupMaxBytes() {
-      return config.get("message.max.bytes");
-    },
-    groupMaxPendingMembers: config.get("trackway.group.max.pending.members"),
-    groupInitialRebalanceDelayMs: config.get("group.initial.rebalance.delay.ms"),
-    offsetMetadataMaxBytes: config.get("offset.metadata.max.bytes"),
-    offsetsRetentionMs: config.get("offsets.retention.minutes") * 60_000,
-    offsetsRetentionCheckIntervalMs: config.get("offsets.retention.check.interval.ms"),
-  };
 }
 
 /** What clients changed of the broker's settings. */

@@ -6,9 +6,14 @@ export const MAX_TOPIC_NAME_LENGTH = 249;
 /** Where Kafka's controllers keep their own log. Trackway has none, but clients may not take the name. */
 export const CLUSTER_METADATA_TOPIC = "__cluster_metadata";
 
+/** Where groups and the offsets that they have committed are. */
+export const OFFSETS_TOPIC = "__consumer_offsets";
+/** Where transactional ids and their transactions are. */
+export const TRANSACTIONS_TOPIC = "__transaction_state";
+
 const INTERNAL_TOPICS: ReadonlySet<string> = new Set([
-  "__consumer_offsets",
-  "__transaction_state",
+  OFFSETS_TOPIC,
+  TRANSACTIONS_TOPIC,
   "__share_group_state",
 ]);
 

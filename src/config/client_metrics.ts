@@ -2,6 +2,7 @@
  * A client metrics subscription (KIP-714): what clients are asked to send, how often, and which clients. Nothing is
  * inherited from the broker: what is not set has its default.
  */
+import { wholePattern } from "../base/linear_pattern.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import type { DescribedSetting } from "./broker_config.ts";
 import { configSource, firstInvalidValue, int, list, type SettingProblem, typeCode } from "./setting.ts";
@@ -108,33 +109,14 @@ export function validateClientMetrics(overrides: ReadonlyMap<string, string>): S
   return problem(ErrorCode.INVALID_CONFIG, `Illegal client matching pattern: ${odd}`);
 }
 
-/**
- * The flag of V8's engine that never goes back, where the broker was started with it (`scripts/lib/v8_flags.ts`): clients
- * choose their ids, and the usual one takes for ever over `(a+)+b` and thirty letters, with all that the broker has to do.
- */
-const LINEAR = isKnownFlag("l") ? "l" : "";
-
-function isKnownFlag(flag: string): boolean {
-  try {
-    return new RegExp("", flag).flags === flag;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return false;
-  }
-}
-
 /** `client_id=app-.*` in its two parts; null when it is not of that form. */
 function parsePattern(pattern: string): [ClientMatchName, RegExp] | null {
   const parts = pattern.split("=").map((part) => part.trim());
   const name = clientMatchNames.find((each) => each === parts[0]);
   if (parts.length !== 2 || name === undefined || parts[1] === "") return null;
   if (parts[1].length > MAX_MATCHED_LENGTH) return null;
-  try {
-    return [name, new RegExp(`^(?:${parts[1]})$`, LINEAR)];
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return null;
-  }
+  const compiled = wholePattern(parts[1]);
+  return compiled === null ? null : [name, compiled];
 }
 
 function problem(errorCode: number, errorMessage: string): SettingProblem {

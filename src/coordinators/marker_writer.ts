@@ -2,10 +2,9 @@
  * Writes the end of a transaction into a partition of this broker. Partitions of `__consumer_offsets` belong to the
  * group coordinator, which makes the transaction's offsets count or forgets them; all others are logs and no more.
  */
+import { OFFSETS_TOPIC } from "../cluster/topic_names.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import type { TransactionMarker } from "../replication/transaction_marker.ts";
-
-export const OFFSETS_TOPIC = "__consumer_offsets";
 
 /** A partition that a marker can be appended to. */
 export interface MarkedPartition {

@@ -1,4 +1,6 @@
 /** The handlers that this broker serves, each with its declaration. A new API gets a line here. */
+import { addOffsetsToTxn } from "../codec/messages/add_offsets_to_txn.ts";
+import { addPartitionsToTxn } from "../codec/messages/add_partitions_to_txn.ts";
 import { alterClientQuotas } from "../codec/messages/alter_client_quotas.ts";
 import { alterConfigs } from "../codec/messages/alter_configs.ts";
 import { alterPartitionReassignments } from "../codec/messages/alter_partition_reassignments.ts";
@@ -18,6 +20,9 @@ import { describeQuorum } from "../codec/messages/describe_quorum.ts";
 import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
 import { electLeaders } from "../codec/messages/elect_leaders.ts";
 import { describeUserScramCredentials } from "../codec/messages/describe_user_scram_credentials.ts";
+import { describeTransactions } from "../codec/messages/describe_transactions.ts";
+import { endTxn } from "../codec/messages/end_txn.ts";
+import { listTransactions } from "../codec/messages/list_transactions.ts";
 import { fetch } from "../codec/messages/fetch.ts";
 import { findCoordinator } from "../codec/messages/find_coordinator.ts";
 import { getTelemetrySubscriptions } from "../codec/messages/get_telemetry_subscriptions.ts";
@@ -40,6 +45,8 @@ import { pushTelemetry } from "../codec/messages/push_telemetry.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
 import { unregisterBroker } from "../codec/messages/unregister_broker.ts";
 import { updateFeatures } from "../codec/messages/update_features.ts";
+import { addOffsetsToTxnHandler } from "./add_offsets_to_txn.ts";
+import { addPartitionsToTxnHandler } from "./add_partitions_to_txn.ts";
 import { alterClientQuotasHandler } from "./alter_client_quotas.ts";
 import { alterConfigsHandler } from "./alter_configs.ts";
 import { alterPartitionReassignmentsHandler } from "./alter_partition_reassignments.ts";
@@ -56,9 +63,11 @@ import { describeConfigsHandler } from "./describe_configs.ts";
 import { describeGroupsHandler } from "./describe_groups.ts";
 import { describeLogDirsHandler } from "./describe_log_dirs.ts";
 import { describeQuorumHandler } from "./describe_quorum.ts";
+import { describeTransactionsHandler } from "./describe_transactions.ts";
 import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
 import { electLeadersHandler } from "./elect_leaders.ts";
 import { describeUserScramCredentialsHandler } from "./describe_user_scram_credentials.ts";
+import { endTxnHandler } from "./end_txn.ts";
 import { fetchHandler } from "./fetch.ts";
 import { findCoordinatorHandler } from "./find_coordinator.ts";
 import { getTelemetrySubscriptionsHandler } from "./get_telemetry_subscriptions.ts";
@@ -71,6 +80,7 @@ import { listConfigResourcesHandler } from "./list_config_resources.ts";
 import { listGroupsHandler } from "./list_groups.ts";
 import { listOffsetsHandler } from "./list_offsets.ts";
 import { listPartitionReassignmentsHandler } from "./list_partition_reassignments.ts";
+import { listTransactionsHandler } from "./list_transactions.ts";
 import { metadataHandler, sharedMetadata } from "./metadata.ts";
 import { offsetCommitHandler } from "./offset_commit.ts";
 import { offsetDeleteHandler } from "./offset_delete.ts";
@@ -104,6 +114,9 @@ export const registry: Registry = new Registry([
   serve(deleteRecords, deleteRecordsHandler),
   serve(initProducerId, initProducerIdHandler),
   serve(offsetForLeaderEpoch, offsetForLeaderEpochHandler),
+  serve(addPartitionsToTxn, addPartitionsToTxnHandler),
+  serve(addOffsetsToTxn, addOffsetsToTxnHandler),
+  serve(endTxn, endTxnHandler),
   serve(describeConfigs, describeConfigsHandler),
   serve(alterConfigs, alterConfigsHandler),
   serve(alterReplicaLogDirs, alterReplicaLogDirsHandler),
@@ -122,6 +135,8 @@ export const registry: Registry = new Registry([
   serve(updateFeatures, updateFeaturesHandler),
   serve(describeCluster, describeClusterHandler),
   serve(unregisterBroker, unregisterBrokerHandler),
+  serve(describeTransactions, describeTransactionsHandler),
+  serve(listTransactions, listTransactionsHandler),
   serve(getTelemetrySubscriptions, getTelemetrySubscriptionsHandler),
   serve(pushTelemetry, pushTelemetryHandler),
   serve(listConfigResources, listConfigResourcesHandler),

@@ -5,10 +5,11 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { ProducerIds } from "../cluster/producer_ids.ts";
 import type { Api, RequestOf, ResponseOf } from "../codec/schema.ts";
 import type { BrokerConfig } from "../config/broker_config.ts";
 import type { GroupService } from "../coordinators/groups/service.ts";
+import type { MarkerWriter } from "../coordinators/marker_writer.ts";
+import type { TransactionService } from "../coordinators/transactions/service.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { FetchSessions } from "../replication/fetch_sessions.ts";
 import type { HeldRequests } from "../replication/held_requests.ts";
@@ -32,15 +33,17 @@ export interface Services {
   /** Moves partitions between data directories. */
   readonly mover: LogMover;
   readonly groups: GroupService;
-  readonly producerIds: ProducerIds;
+  readonly transactions: TransactionService;
+  /** Ends transactions in partitions. */
+  readonly markers: MarkerWriter;
   readonly fetchSessions: FetchSessions;
   readonly held: HeldRequests;
   readonly quotas: Quotas;
   readonly telemetry: Telemetry;
   /** How many bytes of answers there is memory for, in view of those that clients have not taken yet. */
   answerRoomBytes(): number;
-  /** Makes `__consumer_offsets` where it does not exist yet; gives the error code for clients when it cannot. */
-  ensureOffsetsTopic(): Promise<number>;
+  /** Makes an internal topic where it does not exist yet; gives the error code for clients when it cannot. */
+  ensureInternalTopic(topic: string): Promise<number>;
 }
 
 /** What a client calls itself (KIP-511). */

@@ -1,10 +1,11 @@
 /**
- * Tells which broker coordinates a group. On one machine that is always this one, on the address of the listener
- * that was asked. Transactions and share groups are not served yet; for them the answer is a final error, so that a
- * client gives up with a reason instead of asking for ever.
+ * Tells which broker coordinates a group or a transactional id. On one machine that is always this one, on the address of
+ * the listener that was asked. Share groups are not served yet; for them the answer is a final error, so that a client
+ * gives up with a reason instead of asking for ever.
  */
 import { ErrorCode, errorText } from "../codec/errors.ts";
 import type { findCoordinator } from "../codec/messages/find_coordinator.ts";
+import { OFFSETS_TOPIC, TRANSACTIONS_TOPIC } from "../cluster/topic_names.ts";
 import { brokerNode } from "./broker_nodes.ts";
 import type { Handler, RequestContext } from "./context.ts";
 
@@ -37,11 +38,9 @@ async function find(
   keyType: number,
   { services, listenerName }: RequestContext,
 ): Promise<Omit<Coordinator, "key">> {
-  if (keyType === TRANSACTION) {
-    return failed(ErrorCode.INVALID_REQUEST, "Transactions are not served by this version of Trackway");
-  }
-  if (keyType !== GROUP) return failed(ErrorCode.INVALID_REQUEST);
-  const errorCode = await services.ensureOffsetsTopic();
+  const topic = topicOf(keyType);
+  if (topic === null) return failed(ErrorCode.INVALID_REQUEST);
+  const errorCode = await services.ensureInternalTopic(topic);
   if (errorCode !== ErrorCode.NONE) return failed(errorCode);
   const { image } = services.cluster;
   const nodeId = services.config.get("node.id");
@@ -49,6 +48,12 @@ async function find(
   if (node === null) return failed(ErrorCode.COORDINATOR_NOT_AVAILABLE);
   const { host, port } = node;
   return { nodeId, host, port, errorCode, errorMessage: "" };
+}
+
+/** The internal topic whose leaders coordinate keys of this type; null when the type is not known. */
+function topicOf(keyType: number): string | null {
+  if (keyType === GROUP) return OFFSETS_TOPIC;
+  return keyType === TRANSACTION ? TRANSACTIONS_TOPIC : null;
 }
 
 function failed(errorCode: number, errorMessage = errorText(errorCode)): Omit<Coordinator, "key"> {

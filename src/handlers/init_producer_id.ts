@@ -1,21 +1,16 @@
-/**
- * Gives an idempotent producer its id. Without a transactional id every call gets a new one, whatever id the client
- * had. Transactional ids are not served yet, and FindCoordinator says so before a client comes here.
- */
+/** Gives a producer its id and epoch, and fences who had its transactional id before. */
 import { ErrorCode } from "../codec/errors.ts";
 import type { initProducerId } from "../codec/messages/init_producer_id.ts";
-import { StoreFailure } from "../cluster/store.ts";
 import type { Handler } from "./context.ts";
+import { fencedError } from "./transactional.ts";
 
-export const initProducerIdHandler: Handler<typeof initProducerId> = async (request, { services }) => {
+/** The first version that knows PRODUCER_FENCED (KIP-588). */
+const firstWithFenced = 4;
+
+export const initProducerIdHandler: Handler<typeof initProducerId> = async (request, context) => {
+  const { services: { transactions }, version } = context;
   const hasId = request.producerId !== -1n, hasEpoch = request.producerEpoch !== -1;
-  if (hasId !== hasEpoch || request.transactionalId !== null) {
-    return { errorCode: ErrorCode.INVALID_REQUEST, producerEpoch: -1 };
-  }
-  try {
-    return { errorCode: ErrorCode.NONE, producerId: await services.producerIds.next(), producerEpoch: 0 };
-  } catch (error) {
-    if (!(error instanceof StoreFailure)) throw error;
-    return { errorCode: ErrorCode.COORDINATOR_NOT_AVAILABLE, producerEpoch: -1 };
-  }
+  if (hasId !== hasEpoch) return { errorCode: ErrorCode.INVALID_REQUEST, producerEpoch: -1 };
+  const reply = await transactions.initProducerId({ ...request, producerId: Number(request.producerId) });
+  return { ...reply, errorCode: fencedError(reply.errorCode, version >= firstWithFenced) };
 };

@@ -17,10 +17,6 @@ export interface InternalAppend {
   readonly committed: Promise<number> | null;
 }
 
-type MarkedPartition = Partition & {
-  appendMarker(marker: TransactionMarker, nowMs: number): PartitionAppend;
-};
-
 export class InternalLog {
   constructor(private readonly partition: Partition) {}
 
@@ -39,7 +35,7 @@ export class InternalLog {
 
   /** Appends the end of a transaction. */
   appendMarker(marker: TransactionMarker, nowMs: number): InternalAppend {
-    return appended((this.partition as MarkedPartition).appendMarker(marker, nowMs));
+    return appended(this.partition.appendMarker(marker, nowMs));
   }
 
   /** Everything in the log, oldest first, in pieces of whole batches. Throws when the log cannot be read. */

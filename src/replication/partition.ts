@@ -3,6 +3,8 @@
  * records may be read. Alone, a broker is its own ISR, and what is appended is committed.
  */
 import { ErrorCode } from "../codec/errors.ts";
+import { buildEndMarker } from "../codec/end_marker.ts";
+import type { TransactionMarker } from "./transaction_marker.ts";
 import type { AppendOptions, AppendResult, Log, ReadResult, SliceRead } from "../storage/log/log.ts";
 
 /** Is told how many bytes were appended to a partition that it waits for. */
@@ -98,6 +100,11 @@ export class Partition {
       return ErrorCode.NONE;
     }, () => ErrorCode.KAFKA_STORAGE_ERROR);
     return { ...result, committed };
+  }
+
+  /** Ends a producer's transaction here. */
+  appendMarker(marker: TransactionMarker, now: number): PartitionAppend {
+    return this.append(buildEndMarker(marker, now), "coordinator", now);
   }
 
   /** Moves the high watermark and wakes who waits for it. */

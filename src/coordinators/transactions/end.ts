@@ -112,15 +112,25 @@ function withRaisedEpoch(
   };
 }
 
-/** Aborts a transaction that is under way against its producer, which is fenced by an epoch that it was not told. */
-export function abortFencing(turn: Turn, transaction: Transaction): void {
+/**
+ * Aborts a transaction that is under way against its producer, which is fenced by an epoch that it was not told. That may
+ * be the last one, which no producer is given; with `newProducerId` a client of the newer protocol goes on with that id.
+ */
+export function abortFencing(turn: Turn, transaction: Transaction, newProducerId: number | null): void {
+  const { producerEpoch } = transaction;
   turn.prepareEnd({
     ...transaction,
-    // There is always one left: no producer is given the last.
-    producerEpoch: transaction.producerEpoch + 1,
-    lastProducerEpoch: -1,
+    producerEpoch: producerEpoch + 1,
+    // The producer may go on if it asks for that before another one comes.
+    lastProducerEpoch: producerEpoch,
+    nextProducerId: newProducerId ?? -1,
     lastUpdateMs: turn.now.wallMs,
   }, false);
+}
+
+/** Whether a transaction that is aborted now should be given a new producer id to go on with. */
+export function wantsProducerId({ clientTransactionVersion, producerEpoch }: Transaction): boolean {
+  return raisesEpoch(clientTransactionVersion) && isEpochExhausted(producerEpoch);
 }
 
 /** Markers are written: the transaction is complete when they all are. */
@@ -152,7 +162,7 @@ export function abortIfTimedOut(turn: Turn, transactionalId: string): void {
   if (transaction?.status !== "Ongoing") return;
   const { startMs, transactionTimeoutMs } = transaction;
   if (transactionTimeoutMs === NO_TIMEOUT || startMs + transactionTimeoutMs >= turn.now.settledMs) return;
-  abortFencing(turn, transaction);
+  abortFencing(turn, transaction, null);
 }
 
 /** Looks at all transactions that are under way again after the interval; not at all where there are none. */

@@ -4,7 +4,7 @@ import { transactionLogKey, transactionLogValue } from "../../codec/records/tran
 import type { DecodedOf } from "../../codec/schema.ts";
 import { decodeValue, prefixed } from "../log_record.ts";
 import type { LogRecord } from "../machine.ts";
-import type { Transaction, TransactionStatus } from "./types.ts";
+import { type Transaction, type TransactionStatus, transactionStatuses } from "./types.ts";
 
 /** The transaction as it is from now on; null forgets the id. */
 export interface TransactionFact {
@@ -16,16 +16,6 @@ const TRANSACTION = 0;
 const KEY_VERSION = 0;
 /** What Kafka 4 writes, and readers from 3.8 on know. */
 const VALUE_VERSION = 1;
-
-/** Kafka's numbers. 6, 7: ids that are about to be forgotten or fenced, which no log has. */
-const statuses: readonly TransactionStatus[] = [
-  "Empty",
-  "Ongoing",
-  "PrepareCommit",
-  "PrepareAbort",
-  "CompleteCommit",
-  "CompleteAbort",
-];
 
 export function encodeFact({ transactionalId, value }: TransactionFact): LogRecord {
   return {
@@ -43,7 +33,7 @@ function encodableOf(t: Transaction) {
     nextProducerId: t.nextProducerId,
     producerEpoch: t.producerEpoch,
     transactionTimeoutMs: t.transactionTimeoutMs,
-    transactionStatus: statuses.indexOf(t.status),
+    transactionStatus: transactionStatuses.indexOf(t.status),
     transactionPartitions: t.status === "Empty" ? null : [...t.partitions].map(([topic, partitions]) => ({
       topic,
       partitionIds: [...partitions],
@@ -75,7 +65,7 @@ function transactionOf(
   transactionalId: string,
   value: DecodedOf<typeof transactionLogValue>,
 ): Transaction | null {
-  const status = statuses[value.transactionStatus];
+  const status: TransactionStatus | undefined = transactionStatuses[value.transactionStatus];
   // An id that was about to be forgotten.
   if (status === undefined) return null;
   return {

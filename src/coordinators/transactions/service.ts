@@ -48,7 +48,7 @@ export interface TransactionServicePorts extends MarkerSenderPorts {
   readonly clock: Clock;
   readonly timers: Timers;
   /** An id that no producer has; null when there is none to be had now. */
-  readonly newProducerId: () => number | Promise<number | null>;
+  readonly newProducerId: () => Promise<number | null>;
   /** Partitions of `__transaction_state`, or how many it will have. */
   readonly partitionCount: () => number;
   /** See {@link Shards}. */
@@ -118,39 +118,28 @@ export class TransactionService {
   }
 
   /** Asks once more with a new producer id when it takes one: most requests do not, and ids are not to be wasted. */
-  private async askWithId<Reply extends TransactionsReply>(
+  private askWithId<Reply extends TransactionsReply>(
     transactionalId: string,
     input: (ticket: number, newProducerId: number | null) => TransactionsInput,
     fail: (errorCode: number) => Reply,
   ): Promise<Reply> {
-    const first = await this.ask<Reply | NeedsProducerId>(
-      transactionalId,
-      (ticket) => input(ticket, null),
-      fail,
-    );
-    if (!("needsProducerId" in first)) return first;
-    const newProducerId = await this.ports.newProducerId();
-    if (newProducerId === null) return fail(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
-    return this.ask(transactionalId, (ticket) => input(ticket, newProducerId), fail);
+    return this.ask<Reply | NeedsProducerId>(transactionalId, (ticket) => input(ticket, null), fail)
+      .then((first) => {
+        if (!("needsProducerId" in first)) return first;
+        return this.ports.newProducerId().then((newProducerId) =>
+          newProducerId === null
+            ? fail(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            : this.ask(transactionalId, (ticket) => input(ticket, newProducerId), fail)
+        );
+      });
   }
 
   /** Gives a producer its id and epoch; one without a transactional id gets a new id, whatever it had. */
-  async initProducerId(request: InitProducerIdRequest): Promise<InitProducerIdReply> {
-    const { transactionalId, transactionTimeoutMs, enable2Pc } = request;
-    const { transactionMaxTimeoutMs, transactionTwoPhaseCommitEnable } = this.ports.config;
-    if (transactionalId === null) {
-      const producerId = await this.ports.newProducerId();
-      if (producerId === null) return initFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE);
-      return { ...initFailed(ErrorCode.NONE), producerId, producerEpoch: 0 };
-    }
-    if (transactionalId === "" || !isLoggable(transactionalId)) return initFailed(ErrorCode.INVALID_REQUEST);
-    if (enable2Pc && !transactionTwoPhaseCommitEnable) {
-      return initFailed(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
-    }
-    // Kafka has the field and does not do it yet.
-    if (request.keepPreparedTxn) return initFailed(ErrorCode.UNSUPPORTED_VERSION);
-    const isAllowed = transactionTimeoutMs > 0 && transactionTimeoutMs <= transactionMaxTimeoutMs;
-    if (!enable2Pc && !isAllowed) return initFailed(ErrorCode.INVALID_TRANSACTION_TIMEOUT);
+  initProducerId(request: InitProducerIdRequest): Promise<InitProducerIdReply> {
+    const { transactionalId } = request;
+    if (transactionalId === null) return this.ports.newProducerId().then(idempotentOnly);
+    const problem = this.initProblem(request, transactionalId);
+    if (problem !== ErrorCode.NONE) return Promise.resolve(initFailed(problem));
     return this.askWithId(
       transactionalId,
       (ticket, newProducerId) => ({
@@ -161,6 +150,17 @@ export class TransactionService {
       }),
       initFailed,
     );
+  }
+
+  private initProblem(request: InitProducerIdRequest, transactionalId: string): number {
+    const { transactionTimeoutMs, enable2Pc, keepPreparedTxn } = request;
+    const { transactionMaxTimeoutMs, transactionTwoPhaseCommitEnable } = this.ports.config;
+    if (transactionalId === "" || !isLoggable(transactionalId)) return ErrorCode.INVALID_REQUEST;
+    if (enable2Pc && !transactionTwoPhaseCommitEnable) return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+    // Kafka has the field and does not do it yet.
+    if (keepPreparedTxn) return ErrorCode.UNSUPPORTED_VERSION;
+    const isAllowed = transactionTimeoutMs > 0 && transactionTimeoutMs <= transactionMaxTimeoutMs;
+    return enable2Pc || isAllowed ? ErrorCode.NONE : ErrorCode.INVALID_TRANSACTION_TIMEOUT;
   }
 
   /** Adds partitions to a transaction, which begins with the first, or says which are part of it. */
@@ -189,19 +189,29 @@ export class TransactionService {
   }
 
   /** The transactions of the partitions that this broker leads. */
-  async list(request: ListTransactionsRequest): Promise<ListTransactionsReply> {
-    const fail = (errorCode: number): ListTransactionsReply => ({ errorCode, transactionStates: [] });
-    if (this.shards.isClosed) return fail(ErrorCode.COORDINATOR_NOT_AVAILABLE);
-    const replies = await Promise.all(
-      [...this.shards.all].map((shard) =>
-        shard.submit<ListTransactionsReply>((ticket) => ({ type: "list", ticket, request }), fail)
-      ),
+  list(request: ListTransactionsRequest): Promise<ListTransactionsReply> {
+    if (this.shards.isClosed) return Promise.resolve(listFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    const replies = [...this.shards.all].map((shard) =>
+      shard.submit<ListTransactionsReply>((ticket) => ({ type: "list", ticket, request }), listFailed)
     );
-    const loading = replies.find(({ errorCode }) => errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
-    if (loading !== undefined) return loading;
-    return {
-      errorCode: ErrorCode.NONE,
-      transactionStates: replies.flatMap(({ transactionStates }) => transactionStates),
-    };
+    return Promise.all(replies).then(joinLists);
   }
+}
+
+function idempotentOnly(producerId: number | null): InitProducerIdReply {
+  if (producerId === null) return initFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  return { ...initFailed(ErrorCode.NONE), producerId, producerEpoch: 0 };
+}
+
+function listFailed(errorCode: number): ListTransactionsReply {
+  return { errorCode, transactionStates: [] };
+}
+
+/** One list of all; that of a partition that this broker has just lost is left out, one that is loading counts for all. */
+function joinLists(replies: readonly ListTransactionsReply[]): ListTransactionsReply {
+  const loading = replies.find(({ errorCode }) => errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
+  return loading ?? {
+    errorCode: ErrorCode.NONE,
+    transactionStates: replies.flatMap(({ transactionStates }) => transactionStates),
+  };
 }

@@ -4,14 +4,25 @@
  */
 import { EndingTransactions } from "./ending.ts";
 
-/** By the names that DescribeTransactions reports. */
-export type TransactionStatus =
-  | "Empty"
-  | "Ongoing"
-  | "PrepareCommit"
-  | "PrepareAbort"
-  | "CompleteCommit"
-  | "CompleteAbort";
+/** By the names that DescribeTransactions reports, in the order of their numbers in the log. */
+export const transactionStatuses = [
+  "Empty",
+  "Ongoing",
+  "PrepareCommit",
+  "PrepareAbort",
+  "CompleteCommit",
+  "CompleteAbort",
+] as const;
+
+export type TransactionStatus = typeof transactionStatuses[number];
+
+/** Names that Kafka knows besides, of states that nothing here is ever seen in: about to be forgotten, or fenced. */
+const PASSING_STATUSES = ["Dead", "PrepareEpochFence"];
+
+/** Whether a filter may ask for this state. */
+export function isStatusName(name: string): boolean {
+  return [...transactionStatuses, ...PASSING_STATUSES].includes(name);
+}
 
 /** Partition indexes by topic name. */
 export type PartitionSet = ReadonlyMap<string, ReadonlySet<number>>;

@@ -8,7 +8,7 @@ import type { Ticket } from "../machine.ts";
 import { scheduleAbortCheck } from "./partitions.ts";
 import type { EndOfTransaction, EndTxnReply, EndTxnRequest, TopicPartition } from "./requests.ts";
 import { isEnding, producerError, raisesEpoch, type Turn } from "./turn.ts";
-import { isEpochExhausted, MAX_EPOCH, NO_TIMEOUT, type Transaction } from "./types.ts";
+import { FIRST_RAISING_EPOCH, isEpochExhausted, MAX_EPOCH, NO_TIMEOUT, type Transaction } from "./types.ts";
 
 export function endTxn(
   turn: Turn,
@@ -114,7 +114,7 @@ function withRaisedEpoch(
 
 /**
  * Aborts a transaction that is under way against its producer, which is fenced by an epoch that it was not told. That may
- * be the last one, which no producer is given; with `newProducerId` a client of the newer protocol goes on with that id.
+ * be the last one, which no producer is given; then `newProducerId` is the id to go on with.
  */
 export function abortFencing(turn: Turn, transaction: Transaction, newProducerId: number | null): void {
   const { producerEpoch } = transaction;
@@ -125,12 +125,8 @@ export function abortFencing(turn: Turn, transaction: Transaction, newProducerId
     lastProducerEpoch: producerEpoch,
     nextProducerId: newProducerId ?? -1,
     lastUpdateMs: turn.now.wallMs,
+    clientTransactionVersion: FIRST_RAISING_EPOCH,
   }, false);
-}
-
-/** Whether a transaction that is aborted now should be given a new producer id to go on with. */
-export function wantsProducerId({ clientTransactionVersion, producerEpoch }: Transaction): boolean {
-  return raisesEpoch(clientTransactionVersion) && isEpochExhausted(producerEpoch);
 }
 
 /** Markers are written: the transaction is complete when they all are. */

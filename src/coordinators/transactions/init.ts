@@ -4,7 +4,7 @@
  */
 import { ErrorCode } from "../../codec/errors.ts";
 import type { Ticket } from "../machine.ts";
-import { abortFencing, wantsProducerId } from "./end.ts";
+import { abortFencing } from "./end.ts";
 import type { InitProducerIdReply, TransactionalInit } from "./requests.ts";
 import { isEnding, type Turn } from "./turn.ts";
 import { isEpochExhausted, NO_TIMEOUT, type Transaction } from "./types.ts";
@@ -25,7 +25,7 @@ export function initProducerId(
   if (!mayBeOf(transaction, request)) return turn.reply(ticket, initFailed(ErrorCode.PRODUCER_FENCED));
   if (isEnding(transaction)) return turn.reply(ticket, initFailed(ErrorCode.CONCURRENT_TRANSACTIONS));
   if (transaction.status === "Ongoing") {
-    if (wantsProducerId(transaction) && newProducerId === null) {
+    if (isEpochExhausted(transaction.producerEpoch) && newProducerId === null) {
       return turn.reply(ticket, { needsProducerId: true });
     }
     abortFencing(turn, transaction, newProducerId);

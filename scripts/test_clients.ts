@@ -19,7 +19,7 @@ import { registries } from "../tests/clients/registry/registries.ts";
 import { Report } from "../tests/clients/report.ts";
 import { runScenario, steps } from "../tests/clients/scenario.ts";
 import { comparedTools, runComparedTools } from "../tests/clients/tools/course.ts";
-import { runStreams, streams } from "../tests/clients/streams/course.ts";
+import { guarantees, runStreams } from "../tests/clients/streams/course.ts";
 import { courseName, runTransactions } from "../tests/clients/transactions/course.ts";
 import { transformers } from "../tests/clients/transactions/transformers.ts";
 
@@ -28,7 +28,10 @@ const javaTools = "java-tools";
 
 /** What applications do on Kafka, each on a broker of its own, by the names of the courses. */
 const ownCourses: Record<string, (logDir: string, report: Report) => Promise<void>> = {
-  [streams]: runStreams,
+  ...Object.fromEntries(guarantees.map((guarantee) => [
+    guarantee.course,
+    (logDir: string, report: Report) => runStreams(guarantee, logDir, report),
+  ])),
   [connect]: runConnect,
   ...Object.fromEntries(registries.map((registry) => [
     registry.name,

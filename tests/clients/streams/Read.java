@@ -1,4 +1,4 @@
-/* Prints every record of the topics that it is told, from the first to the last that was there when it began. */
+/* Prints every record of the topics that it is told, from the first to the last that was there when it began (--isolation). */
 
 import java.time.Duration;
 import java.util.Arrays;
@@ -17,6 +17,7 @@ public final class Read {
         Map<String, String> flags = Lines.flags(args);
         Properties p = new Properties();
         p.put("bootstrap.servers", flags.get("bootstrap"));
+        p.put("isolation.level", flags.get("isolation"));
         try (var consumer = new KafkaConsumer<>(p, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             List<TopicPartition> all = Arrays.stream(flags.get("topics").split(","))
                 .flatMap(topic -> consumer.partitionsFor(topic).stream())

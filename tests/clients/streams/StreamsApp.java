@@ -1,9 +1,9 @@
 /*
- * A Kafka Streams application under at_least_once: word counts, also by time, a windowed join, and joins of tables. It prints JSON
- * lines of what becomes of it, and ends in order when its standard input closes.
+ * A Kafka Streams application: word counts, also by time, a windowed join, and joins of tables. It prints JSON lines of
+ * what becomes of it, and ends in order when its standard input closes.
  *
- * A plain count may count a line again that was under way at a crash; that is what at_least_once says. The other counts
- * keep beside each number how far it has come in each partition of the lines, so replays change nothing and it is exact.
+ * Under at_least_once a plain count may count a line again that was under way at a crash. The other counts keep beside
+ * each number how far it has come in each partition of the lines, so replays change nothing and it is exact.
  */
 
 import java.time.Duration;
@@ -65,7 +65,11 @@ public final class StreamsApp {
         p.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, flags.get("bootstrap"));
         p.put(StreamsConfig.APPLICATION_ID_CONFIG, flags.get("application"));
         p.put(StreamsConfig.STATE_DIR_CONFIG, flags.get("state-dir"));
-        p.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.AT_LEAST_ONCE);
+        p.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, flags.get("guarantee"));
+        if (flags.get("guarantee").equals(StreamsConfig.EXACTLY_ONCE_V2)) {
+            // so that results have each step of a count, and not only what a commit finds
+            p.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        }
         p.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 2);
         p.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, 1);
         p.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 500);

@@ -1,12 +1,13 @@
 /**
- * Kafka Streams under at_least_once: an application with state is killed, the broker under it is killed and stopped, its
- * state is thrown away and comes back from the changelogs, all while it is fed. What it made in the end is compared with
- * what it was fed (judge.ts). Its changelogs have been compacted by then, and what it was through with in its repartition
- * topics was deleted: both by the broker, as it asked.
+ * Kafka Streams under at_least_once and under exactly_once_v2: an application with state is killed, the broker under it is
+ * killed and stopped, its state is thrown away and comes back from the changelogs, all while it is fed. What it made in
+ * the end is compared with what it was fed (judge.ts). Its changelogs have been compacted by then, and what it was through
+ * with in its repartition topics was deleted: both by the broker, as it asked.
  */
 
 import { join } from "node:path";
 
+import { Prng } from "../../../src/base/prng.ts";
 import type { Client as RawClient } from "../../../src/client/client.ts";
 import {
   accepted,
@@ -22,12 +23,15 @@ import type { Line, Running } from "../adapter.ts";
 import { installProgram, programCommand } from "../java/install.ts";
 import { type OwnCourse, runOwnCourse } from "../own_course.ts";
 import type { Report } from "../report.ts";
+import { unsettled } from "../transactions/read.ts";
 import { Changes } from "../waiting.ts";
 import {
+  countsFault,
   joinedForeign,
   joinedTables,
   lastValues,
   lessFault,
+  onceFault,
   type Record as Read,
   setFault,
   tableFault,
@@ -36,13 +40,25 @@ import {
   wordCounts,
 } from "./judge.ts";
 
-/** The name by which these steps are selected and reported. */
-export const streams = "streams";
+/** What an application asks of its results, and the name by which its steps are selected and reported. */
+export interface Guarantee {
+  readonly course: string;
+  readonly name: "at_least_once" | "exactly_once_v2";
+}
 
+export const guarantees: readonly Guarantee[] = [
+  { course: "streams", name: "at_least_once" },
+  { course: "streams-exactly-once", name: "exactly_once_v2" },
+];
+
+/** The folder of the application, and where it is installed. */
+const program = "streams";
 const application = "streams-course";
 const joinWindowMs = 1000;
 const countWindowMs = 10_000;
-const seed = 5;
+const seed = Number(Deno.env.get("STREAMS_SEED") ?? 5);
+/** How often one of two instances is killed at random. */
+const kills = 3;
 /** The application gets on when it has taken this many more lines. */
 const progressLines = 300;
 const partitions = [0, 1, 2];
@@ -56,18 +72,23 @@ const results = [
   "joined-foreign",
 ];
 const sources = ["StreamsApp.java", "Feed.java", "Read.java", "Lines.java"];
-/** Looks for segments to compact twice a second, and not every 15 s. */
-const settings = { "log.cleaner.backoff.ms": "500", "log.retention.check.interval.ms": "1000" };
+/** Looks twice a second, and not every 15 or 10 s, for segments to compact and for transactions past their time. */
+const settings = {
+  "log.cleaner.backoff.ms": "500",
+  "log.retention.check.interval.ms": "1000",
+  "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+};
 
 /** Runs the course. Never throws: failures go to the report. */
-export async function runStreams(logDir: string, report: Report): Promise<void> {
+export async function runStreams(guarantee: Guarantee, logDir: string, report: Report): Promise<void> {
+  const { course: name } = guarantee;
   try {
-    await installProgram(streams, sources);
+    await installProgram(program, sources);
   } catch (error) {
-    report.failed(streams, "install", (error as Error).message);
+    report.failed(name, "install", (error as Error).message);
     return;
   }
-  await runOwnCourse(streams, logDir, report, settings, (course) => new StreamsCourse(course).run());
+  await runOwnCourse(name, logDir, report, settings, (course) => new StreamsCourse(course, guarantee).run());
 }
 
 /** One instance of the application, and what it says of itself. */
@@ -79,10 +100,16 @@ class Instance {
   restored = 0;
   state = "none";
 
-  constructor(course: OwnCourse, readonly stateDir: string, private readonly changes: Changes) {
+  constructor(
+    course: OwnCourse,
+    guarantee: Guarantee,
+    readonly stateDir: string,
+    private readonly changes: Changes,
+  ) {
     const command = [
-      ...programCommand(streams, "StreamsApp"),
+      ...programCommand(program, "StreamsApp"),
       ...["--bootstrap", course.broker.bootstrap, "--application", application, "--state-dir", stateDir],
+      ...["--guarantee", guarantee.name],
       ...["--join-window-ms", String(joinWindowMs), "--count-window-ms", String(countWindowMs)],
     ];
     this.running = course.start(command, (line) => this.take(line));
@@ -101,7 +128,7 @@ class StreamsCourse {
   app!: Instance;
   feed!: Running;
 
-  constructor(private readonly course: OwnCourse) {}
+  constructor(private readonly course: OwnCourse, private readonly guarantee: Guarantee) {}
 
   async run(): Promise<void> {
     const { course } = this;
@@ -152,11 +179,13 @@ class StreamsCourse {
       this.app = other;
       await this.getsOn();
     });
+    if (this.exactly) await course.step("two instances, killed at random", () => this.killAtRandom());
     let read: Map<string, Read[]>;
     await course.step("ends in order", async () => {
       await course.end(this.feed, "stdin", 0);
       await this.drained();
       await course.end(this.app.running, "stdin", 0);
+      await this.settled();
       read = await this.readAll();
     });
     const of = (topic: string) => read.get(topic) ?? [];
@@ -169,13 +198,21 @@ class StreamsCourse {
       "windowed word count is exact",
       () => holds(tableFault(windowedCounts(of("lines"), countWindowMs), table("counts-windowed"))),
     );
-    await course.step(
-      "plain count lost nothing",
-      () => holds(lessFault(wordCounts(of("lines")), table("counts-plain"))),
-    );
+    if (this.exactly) {
+      await course.step(
+        "plain count is exact, each number of it there once",
+        () => holds(countsFault(wordCounts(of("lines")), of("counts-plain"))),
+      );
+    } else {
+      await course.step(
+        "plain count lost nothing",
+        () => holds(lessFault(wordCounts(of("lines")), table("counts-plain"))),
+      );
+    }
     await course.step("windowed join is exact", () => {
-      const found = new Set(of("joined-streams").map(({ value }) => value!));
-      return holds(setFault(windowedPairs(of("left"), of("right"), joinWindowMs), found));
+      const found = of("joined-streams").map(({ value }) => value!);
+      const wanted = windowedPairs(of("left"), of("right"), joinWindowMs);
+      return holds(setFault(wanted, new Set(found)) ?? (this.exactly ? onceFault(found) : null));
     });
     await course.step(
       "table join is exact",
@@ -192,13 +229,46 @@ class StreamsCourse {
     const { bootstrap } = this.course.broker;
     const flags = ["--bootstrap", bootstrap, "--seed", String(seed)];
     this.feed = this.course.start(
-      [...programCommand(streams, "Feed"), ...flags],
+      [...programCommand(program, "Feed"), ...flags],
       () => this.changes.notify(),
     );
   }
 
   private instance(stateDir: string): Instance {
-    return new Instance(this.course, stateDir, this.changes);
+    return new Instance(this.course, this.guarantee, stateDir, this.changes);
+  }
+
+  private get exactly(): boolean {
+    return this.guarantee.name === "exactly_once_v2";
+  }
+
+  /** Two instances share the work; whichever chance takes is killed and comes again. */
+  private async killAtRandom(): Promise<void> {
+    const random = new Prng(seed);
+    const both = [this.app, this.instance(join(this.course.dir, "third-state"))];
+    const run = () => {
+      const alive = both.map(({ running }) => running);
+      const what = () => `both instances to run; they are ${both.map(({ state }) => state)}`;
+      return this.course.until(
+        this.changes,
+        () => both.every(({ state }) => state === "RUNNING"),
+        [...alive, this.feed],
+        what,
+      );
+    };
+    await run();
+    for (let kill = 0; kill < kills; kill++) {
+      const victim = random.int(both.length);
+      await this.course.kill(both[victim].running);
+      both[victim] = this.instance(both[victim].stateDir);
+      // Some are killed while they come to themselves: nothing says that they run.
+      if (random.int(2) === 0) await run();
+    }
+    await run();
+    const [first, second] = both;
+    await this.course.end(second.running, "stdin", 0);
+    this.app = first;
+    await this.getsOn();
   }
 
   /** Waits until the application runs and has taken so many lines more. */
@@ -229,11 +299,26 @@ class StreamsCourse {
     );
   }
 
-  /** All records of inputs and results by topic, of each partition in order. */
+  /** Waits until each transaction's end is in all the topics: it is told before. */
+  private async settled(): Promise<void> {
+    let open = 0;
+    await this.course.look(
+      () => `${open} records to be committed or aborted`,
+      () =>
+        this.course.withClient(async (client) => {
+          open = 0;
+          for (const topic of results) open += await unsettled(client, topic, partitions);
+          return open === 0 ? true : null;
+        }),
+    );
+  }
+
+  /** All committed records of inputs and results by topic, of each partition in order. */
   private async readAll(): Promise<Map<string, Read[]>> {
     const topics = [...inputs, ...results].join(",");
     const flags = ["--bootstrap", this.course.broker.bootstrap, "--topics", topics];
-    const lines = await this.course.run([...programCommand(streams, "Read"), ...flags]);
+    const isolation = ["--isolation", "read_committed"];
+    const lines = await this.course.run([...programCommand(program, "Read"), ...flags, ...isolation]);
     const records = lines.map(({ topic, partition, offset, timestamp, key, value }): Read => ({
       ...{ topic, key, value, partition: Number(partition) },
       ...{ offset: Number(offset), timestamp: Number(timestamp) },

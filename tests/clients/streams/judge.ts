@@ -106,3 +106,21 @@ export function setFault(wanted: Set<string>, found: Set<string>): string | null
     strange[0]
   })`;
 }
+
+/** Holds that of each word every number from 1 to its count is there, once and in order. */
+export function countsFault(wanted: Map<string, string>, found: readonly Record[]): string | null {
+  const last = new Map<string, number>();
+  for (const { key, value } of found) {
+    const before = last.get(key!) ?? 0;
+    if (Number(value) !== before + 1) return `the count of ${key} goes from ${before} to ${value}`;
+    last.set(key!, before + 1);
+  }
+  return tableFault(wanted, new Map([...last].map(([key, count]) => [key, String(count)])));
+}
+
+/** Holds that no result is there twice. */
+export function onceFault(found: readonly string[]): string | null {
+  const seen = new Set<string>();
+  const again = found.filter((value) => seen.size === seen.add(value).size);
+  return again.length === 0 ? null : `${again.length} are there again, among them ${again[0]}`;
+}

@@ -3,10 +3,12 @@
 import { assertEquals } from "@std/assert/equals";
 
 import {
+  countsFault,
   joinedForeign,
   joinedTables,
   lastValues,
   lessFault,
+  onceFault,
   type Record as Read,
   setFault,
   tableFault,
@@ -93,4 +95,23 @@ Deno.test("setFault() tells what is missing and what is from nowhere", () => {
     setFault(new Set(["a", "b"]), new Set(["a", "c"])),
     "1 of 2 are missing (b), 1 from nowhere (c)",
   );
+});
+
+Deno.test("countsFault() wants every number of a count once, in order, up to the last", () => {
+  const wanted = table(["a", "2"], ["b", "1"]);
+  assertEquals(countsFault(wanted, records(["a", "1"], ["b", "1"], ["a", "2"])), null);
+  assertEquals(
+    countsFault(wanted, records(["a", "1"], ["b", "1"], ["a", "1"])),
+    "the count of a goes from 1 to 1",
+  );
+  assertEquals(countsFault(wanted, records(["a", "2"])), "the count of a goes from 0 to 2");
+  assertEquals(
+    countsFault(wanted, records(["a", "1"], ["b", "1"])),
+    "1 of 2 keys are wrong, among them a: 1 instead of 2",
+  );
+});
+
+Deno.test("onceFault() tells what is there twice", () => {
+  assertEquals(onceFault(["a", "b"]), null);
+  assertEquals(onceFault(["a", "b", "a"]), "1 are there again, among them a");
 });

@@ -1,9 +1,9 @@
 /**
- * Consume, transform, produce in transactions: one course for every client library. Two members of a group turn each
- * record of the topic `input` into two of the topic `output`, in transactions that also commit how far they have read;
- * they abort some, are killed, fenced and outlived by their transactions, and the broker is killed and stopped under
- * them. Then a read_committed consumer must find each record exactly once, in order, and each transaction whole or not
- * at all (judge.ts).
+ * Consume, transform, produce in transactions: one course for every client library. Two members of a group (one, if
+ * the library cannot have more: transformers.ts) turn each record of the topic `input` into two of the topic `output`,
+ * in transactions that also commit how far they have read; they abort some, are killed, fenced and outlived by their
+ * transactions, and the broker is killed and stopped under them. Then a read_committed consumer must find each record
+ * exactly once, in order, and each transaction whole or not at all (judge.ts).
  *
  * A library takes part with a program of two verbs (transformers.ts), which prints JSON lines on stdout, each flushed
  * at once, and logs on stderr. All flags are `--name value`.
@@ -51,7 +51,7 @@ import { type OwnCourse, runOwnCourse } from "../own_course.ts";
 import type { Report } from "../report.ts";
 import { Changes } from "../waiting.ts";
 import { onceFault, orderFault, type Outcome, type Read, sameFault, toldFault, tornFault } from "./judge.ts";
-import { readAll } from "./read.ts";
+import { readAll, unsettled } from "./read.ts";
 import type { Transformer } from "./transformers.ts";
 
 const input = "input";
@@ -59,7 +59,7 @@ const output = "output";
 const group = "transform";
 const partitions = [0, 1, 2];
 /** Records per second. A transaction is well below what comes between two polls, so there are many. */
-const rate = 100;
+const rate = 50;
 const abortRate = 0.2;
 /** Long enough to be sure that nothing that goes on within a step has waited for it. */
 const timeoutMs = 60_000;
@@ -167,7 +167,8 @@ class TransactionsCourse {
           this.changes.notify();
         },
       );
-      this.members = [this.start("one"), this.start("two")];
+      const ids = this.transformer.alone ? ["one"] : ["one", "two"];
+      this.members = ids.map((id) => this.start(id));
       await this.getOn();
     });
     await course.step("killed at random, and started again", async () => {
@@ -238,6 +239,7 @@ class TransactionsCourse {
       const gone = this.members.shift()!;
       await course.kill(gone.running);
       await this.timedOut(gone.id);
+      if (this.members.length === 0) this.members.push(this.start("another"));
       await this.getOn();
     });
     let read: Read[] = [], made: Read[] = [];
@@ -245,6 +247,7 @@ class TransactionsCourse {
       await course.end(this.feed, "stdin", 0);
       await this.drained();
       for (const { running } of this.members) await course.end(running, "stdin", 0);
+      await this.settled();
       await course.withClient(async (client) => {
         read = await readAll(client, input, partitions);
         made = await readAll(client, output, partitions);
@@ -348,6 +351,19 @@ class TransactionsCourse {
           });
           state = found.transactionState;
           return state === "CompleteAbort" ? true : null;
+        }),
+    );
+  }
+
+  /** Waits until all markers are written: a commit is answered before that, and a group may have its own earlier. */
+  private async settled(): Promise<void> {
+    let open = 0;
+    await this.course.look(
+      () => `${open} records to be committed or aborted`,
+      () =>
+        this.course.withClient(async (client) => {
+          open = await unsettled(client, output, partitions);
+          return open === 0 ? true : null;
         }),
     );
   }

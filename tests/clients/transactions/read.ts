@@ -9,7 +9,7 @@ import { ErrorCode, errorName } from "../../../src/codec/errors.ts";
 import { fetch } from "../../../src/codec/messages/fetch.ts";
 import { listOffsets } from "../../../src/codec/messages/list_offsets.ts";
 import { ZERO_UUID } from "../../../src/codec/uuid.ts";
-import { LATEST } from "../../durability/requests.ts";
+import { LATEST, offsetFor } from "../../durability/requests.ts";
 import type { Read } from "./judge.ts";
 
 const READ_COMMITTED = 1;
@@ -38,6 +38,20 @@ export async function readAll(
     }
   }
   return read;
+}
+
+/** How many records of a topic are not known to be committed or aborted, with those that come after them. */
+export async function unsettled(
+  client: RawClient,
+  topic: string,
+  partitions: readonly number[],
+): Promise<number> {
+  let open = 0;
+  for (const partition of partitions) {
+    const end = await offsetFor(client, topic, partition, LATEST);
+    open += end - await lastStableOffset(client, topic, partition);
+  }
+  return open;
 }
 
 /** A transaction that was aborted: from this offset on, the producer's batches are void until its next marker. */

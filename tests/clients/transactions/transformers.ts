@@ -1,12 +1,23 @@
 /** The programs that run the course of course.ts, which says what such a program has to do. */
 
-import { command as javaCommand, install as installJava } from "../java/install.ts";
+import { python as pythonClient } from "../clients.ts";
+import {
+  command as javaCommand,
+  install as installJava,
+  installProgram,
+  programCommand,
+} from "../java/install.ts";
 
 export interface Transformer {
   /** `transactions-<id>` selects its course and is its row in the report. */
   readonly id: string;
   /** The program and its first arguments, from the checkout; the verb and its flags follow. */
   readonly command: readonly string[];
+  /**
+   * Its members read a group's offsets while another's transaction has yet to commit them (before KIP-447, OffsetFetch 7),
+   * and would take over too early: there is but one of them at a time.
+   */
+  readonly alone?: boolean;
   /** Makes the command runnable; cheap when it already is. Throws when an interpreter is missing. */
   install(): Promise<void>;
 }
@@ -16,4 +27,23 @@ function java(release: Parameters<typeof javaCommand>[0]): Transformer {
   return { id: `java-${release}`, command: javaCommand(release, "Transactions"), install: installJava };
 }
 
-export const transformers: readonly Transformer[] = [java("4.4"), java("3.9"), java("2.3")];
+/** Spring Kafka: the transactions are those of a listener's container. */
+const spring: Transformer = {
+  id: "spring",
+  command: programCommand("spring", "SpringApp"),
+  install: () => installProgram("spring", ["SpringApp.java", "Transforming.java"]),
+};
+
+/** A Python library, by the name of its program. */
+function python(id: string): Transformer {
+  return pythonClient(id, `${id.replaceAll("-", "_")}_transform.py`);
+}
+
+export const transformers: readonly Transformer[] = [
+  java("4.4"),
+  java("3.9"),
+  { ...java("2.3"), alone: true },
+  spring,
+  python("confluent-kafka"),
+  python("kafka-python"),
+];

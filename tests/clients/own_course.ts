@@ -25,14 +25,17 @@ export class OwnCourse {
     readonly broker: Broker,
     /** For whatever the course has to keep on the disk; is removed after. */
     readonly dir: string,
-    private readonly logDir: string,
+    readonly logDir: string,
     /** Runs and reports one step. */
     readonly step: (name: string, work: () => Promise<void>) => Promise<void>,
   ) {}
 
-  /** Starts a program; what it prints must be JSON lines, or go to stderr. Its end goes to the logs. */
-  start(command: string[], onLine?: (line: Line) => void): Running {
-    const running = new Running(command, root, onLine ?? (() => {}));
+  /**
+   * Starts a program; what it prints must be JSON lines, or go to stderr. The last `keptLines` of them are kept. Its end
+   * goes to the logs.
+   */
+  start(command: string[], onLine?: (line: Line) => void, keptLines = Infinity): Running {
+    const running = new Running(command, root, onLine ?? (() => {}), keptLines);
     const name = `${String(++this.#sequence).padStart(2, "0")}-${basename(command[0])}.log`;
     const logged = running.finished.then(() =>
       Deno.writeTextFile(join(this.logDir, name), `${running.transcript()}\n\n${running.stderr}`)

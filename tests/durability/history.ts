@@ -122,7 +122,7 @@ export type HistoryEvent =
   | BrokerEvent;
 
 /** Writes events down as they come, each with its time in milliseconds since the beginning. */
-export class HistoryFile implements Disposable {
+export class HistoryFile<Event extends object = HistoryEvent> implements Disposable {
   private readonly file: Deno.FsFile;
   private readonly encoder = new TextEncoder();
   private readonly beganAt = performance.now();
@@ -132,7 +132,7 @@ export class HistoryFile implements Disposable {
     this.file = Deno.openSync(path, { write: true, create: true, truncate: true });
   }
 
-  add(event: HistoryEvent): void {
+  add(event: Event): void {
     this.pending.push(JSON.stringify({ atMs: Math.round(performance.now() - this.beganAt), ...event }));
     if (this.pending.length >= 1000) this.flush();
   }
@@ -151,7 +151,7 @@ export class HistoryFile implements Disposable {
 }
 
 /** The events of a history file, in their order. */
-export async function* readHistory(path: string): AsyncGenerator<HistoryEvent> {
+export async function* readHistory<Event = HistoryEvent>(path: string): AsyncGenerator<Event> {
   using file = await Deno.open(path);
   let rest = "";
   const decoder = new TextDecoder();

@@ -229,16 +229,20 @@ export async function fetchFrom(
   };
 }
 
-/** The offset that ListOffsets finds; -1 when there is none. `timestamp` may be EARLIEST or LATEST. */
+/**
+ * The offset that ListOffsets finds; -1 when there is none. `timestamp` may be EARLIEST or LATEST. Under isolation level 1
+ * (read_committed) what is open, and all after it, is not there.
+ */
 export async function offsetFor(
   client: Client,
   topic: string,
   partition: number,
   timestamp: bigint,
+  isolationLevel: 0 | 1 = 0,
 ): Promise<number> {
   const { topics } = await client.send(listOffsets, 7, {
     replicaId: -1,
-    isolationLevel: 0,
+    isolationLevel,
     topics: [{ name: topic, partitions: [{ partitionIndex: partition, timestamp }] }],
     timeoutMs: 30_000,
   });

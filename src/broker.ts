@@ -19,7 +19,7 @@ import type { BrokerConfig } from "./config/broker_config.ts";
 import { advertisedPort, hostPort, type Listener } from "./config/listeners.ts";
 import type { LoadedConfig } from "./config/load.ts";
 import { Coordination } from "./coordination.ts";
-import { registry } from "./handlers/all.ts";
+import { registryOf } from "./handlers/all.ts";
 import type { Services } from "./handlers/context.ts";
 import { collectGarbage, IdleMemory, trimHeap } from "./observe/idle_memory.ts";
 import { getLogger, type Logger, WarningLimiter } from "./observe/logging.ts";
@@ -225,7 +225,8 @@ async function start(
     answerRoomBytes: () => Math.max(0, inFlightBytes - server.unsentBytes),
     ensureInternalTopic: (topic) => coordination.ensureTopic(topic),
   };
-  const dispatcher = new RequestDispatcher(registry, services, server.metrics);
+  const unstable = config.get("unstable.api.versions.enable");
+  const dispatcher = new RequestDispatcher(registryOf({ unstable }), services, server.metrics);
   server.start(dispatcher);
 
   const idleMemory = new IdleMemory(() => server.metrics.requests, () => {

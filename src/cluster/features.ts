@@ -1,7 +1,6 @@
 /**
  * The features of a cluster (KIP-584): what it can do, by versions that clients and tools go by, since they change what
- * they send. Here is only what behaves: with `transaction.version` 2 Java's producers would speak the newer transaction
- * protocol, `group.version` 1 would say that KIP-848 is there.
+ * they send. Here is only what behaves: `group.version` 1 would say that KIP-848 is there.
  */
 import { ErrorCode } from "../codec/errors.ts";
 
@@ -17,6 +16,8 @@ export interface Feature {
 export const supportedFeatures: readonly Feature[] = [
   // What tools read as "4.4-IV2". How metadata is stored depends on Trackway's release, so there is no other level.
   { name: "metadata.version", versions: [33, 33], level: 33 },
+  // From 2 on Java's producers speak the newer protocol, with an epoch for each transaction (KIP-890).
+  { name: "transaction.version", versions: [0, 2], level: 2 },
 ];
 
 /** The level at which the feature is; `levels` has those that were set. */

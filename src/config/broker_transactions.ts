@@ -63,6 +63,11 @@ export const transactionRows = {
     or: false,
     doc: "Whether producers may take part in two-phase commits (KIP-939).",
   }),
+  "unstable.api.versions.enable": boolean({
+    or: false,
+    internal: true,
+    doc: "Whether versions of APIs are served that Kafka does not call stable: InitProducerId 6 (KIP-939).",
+  }),
   "add.partitions.to.txn.retry.backoff.max.ms": int({ or: 100, min: 0, doc: "Longest such wait." }),
   "add.partitions.to.txn.retry.backoff.ms": int({
     or: 20,

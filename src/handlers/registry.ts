@@ -28,15 +28,25 @@ export function serve<A extends Api>(
     sharedAs?: (request: RequestOf<A>, context: RequestContext) => string | null;
   } = {},
 ): Served {
-  const last = api.unstable === api.versions[1] ? api.versions[1] - 1 : api.versions[1];
-  return { api: api as unknown as Api, versions: versions ?? [api.versions[0], last], handler, sharedAs };
+  const [first, last] = api.versions;
+  const lastStable = api.unstable === last ? last - 1 : last;
+  return { api: api as unknown as Api, versions: versions ?? [first, lastStable], handler, sharedAs };
+}
+
+/** With the version after those that are served, where that is the one that is not stable. */
+function withUnstable(served: Served): Served {
+  const { api: { unstable }, versions: [first, last] } = served;
+  return unstable === last + 1 ? { ...served, versions: [first, unstable] } : served;
 }
 
 export class Registry {
   private readonly served: (Served | undefined)[] = [];
 
-  constructor(readonly all: readonly Served[]) {
-    for (const one of all) this.served[one.api.key] = one;
+  readonly all: readonly Served[];
+
+  constructor(all: readonly Served[], unstable = false) {
+    this.all = unstable ? all.map(withUnstable) : all;
+    for (const one of this.all) this.served[one.api.key] = one;
   }
 
   /** What serves the API with this key, if anything does. */

@@ -75,6 +75,6 @@ Deno.test("Cluster.updateFeatures() stores levels for the next start, and nothin
   await next.close();
 });
 
-Deno.test("a feature is told only once it behaves: transactions and new groups do not yet", () => {
-  assertEquals(supportedFeatures.map(({ name }) => name), ["metadata.version"]);
+Deno.test("a feature is told only once it behaves: new groups do not yet", () => {
+  assertEquals(supportedFeatures.map(({ name }) => name), ["metadata.version", "transaction.version"]);
 });

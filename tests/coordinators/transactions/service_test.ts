@@ -1,0 +1,330 @@
+/** The transaction coordinator: what it answers is what Kafka 4.4 answered to the same requests. */
+import { assertEquals } from "@std/assert/equals";
+import { ErrorCode } from "../../../src/codec/errors.ts";
+import { settled } from "../harness.ts";
+import { defaultConfig, ID, producer, Stage } from "./stage.ts";
+
+const MAX_EPOCH = 0x7fff;
+
+/** A stage whose producer is A/0. */
+async function begun(config = {}): Promise<Stage> {
+  const stage = new Stage(config);
+  assertEquals(await stage.initText(), "A/0");
+  return stage;
+}
+
+Deno.test("InitProducerId gives a new id first, and a higher epoch each time after that", async () => {
+  const stage = await begun();
+  assertEquals(await stage.initText(), "A/1");
+  assertEquals(await stage.initText(), "A/2");
+  assertEquals(await stage.state(), "Empty A/2");
+});
+
+Deno.test("InitProducerId without a transactional id gives a new id each time", async () => {
+  const stage = new Stage();
+  assertEquals(await stage.initText({ transactionalId: null, transactionTimeoutMs: -5 }), "A/0");
+  assertEquals(await stage.initText({ transactionalId: null, producerId: 1000, producerEpoch: 0 }), "B/0");
+});
+
+Deno.test("InitProducerId refuses ids and timeouts that cannot be", async () => {
+  const stage = new Stage();
+  assertEquals(await stage.initText({ transactionalId: "" }), "INVALID_REQUEST");
+  assertEquals(await stage.initText({ transactionalId: "é".repeat(20_000) }), "INVALID_REQUEST");
+  for (const transactionTimeoutMs of [0, -1, defaultConfig.transactionMaxTimeoutMs + 1]) {
+    assertEquals(await stage.initText({ transactionTimeoutMs }), "INVALID_TRANSACTION_TIMEOUT");
+  }
+  assertEquals(await stage.state(), "TRANSACTIONAL_ID_NOT_FOUND");
+});
+
+Deno.test("two-phase commit has to be allowed, and has no timeout then", async () => {
+  const asked = { enable2Pc: true, transactionTimeoutMs: 0 };
+  assertEquals(await new Stage().initText(asked), "TRANSACTIONAL_ID_AUTHORIZATION_FAILED");
+  const stage = new Stage({ transactionTwoPhaseCommitEnable: true });
+  assertEquals(await stage.initText(asked), "A/0");
+  await stage.add(producer("A/0"), [0]);
+  await stage.advance(30 * 24 * 3_600_000);
+  assertEquals(await stage.state(), "Ongoing A/0 t[0]");
+});
+
+Deno.test("InitProducerId with id and epoch bumps once, however often it is repeated", async () => {
+  const stage = await begun();
+  assertEquals(await stage.initText(producer("A/0")), "A/1");
+  assertEquals(await stage.initText(producer("A/0")), "A/1");
+  assertEquals(await stage.initText(producer("A/1")), "A/2");
+  assertEquals(await stage.initText(producer("A/0")), "PRODUCER_FENCED");
+  assertEquals(await stage.initText(producer("A/3")), "PRODUCER_FENCED");
+  assertEquals(await stage.initText(producer("B/2")), "PRODUCER_FENCED");
+  // Another producer came: the repetition is fenced now.
+  assertEquals(await stage.initText(), "A/3");
+  assertEquals(await stage.initText(producer("A/2")), "PRODUCER_FENCED");
+});
+
+for (const version of [0, 2]) {
+  Deno.test(`InitProducerId aborts what its predecessor left open, protocol ${version}`, async () => {
+    const stage = await begun();
+    await stage.add(producer("A/0"), [0, 1], { version });
+    assertEquals(await stage.initText(), "CONCURRENT_TRANSACTIONS");
+    assertEquals(stage.takeMarkers(), ["t-0 ABORT A/1", "t-1 ABORT A/1"]);
+    assertEquals(await stage.state(), "CompleteAbort A/1");
+    assertEquals(await stage.initText(), "A/2");
+    assertEquals(await stage.end(producer("A/0"), true, version), "PRODUCER_FENCED");
+  });
+
+  Deno.test(`a producer that aborts its own transaction goes on with one epoch more, protocol ${version}`, async () => {
+    const stage = await begun();
+    await stage.add(producer("A/0"), [0], { version });
+    assertEquals(await stage.initText(producer("A/0")), "CONCURRENT_TRANSACTIONS");
+    assertEquals(await stage.initText(producer("A/0")), "A/1");
+    assertEquals(await stage.initText(producer("A/0")), "A/1");
+  });
+
+  Deno.test(`a transaction past its timeout is aborted without any data, protocol ${version}`, async () => {
+    const stage = await begun();
+    await stage.add(producer("A/0"), [0], { version });
+    await stage.advance(60_000);
+    assertEquals(await stage.state(), "Ongoing A/0 t[0]");
+    await stage.advance(10_001);
+    assertEquals(stage.takeMarkers(), ["t-0 ABORT A/1"]);
+    assertEquals(await stage.state(), "CompleteAbort A/1");
+    // In protocol 2 that is the epoch before the last end, which was the other one.
+    const late = version === 2 ? "INVALID_TXN_STATE" : "PRODUCER_FENCED";
+    assertEquals(await stage.end(producer("A/0"), true, version), late);
+    assertEquals(stage.timers.count, 1, "nothing is looked at while no transaction is open, but for expiry");
+  });
+}
+
+Deno.test("epochs that are used up bring a new id", async () => {
+  const stage = await begun();
+  for (let epoch = 1; epoch < MAX_EPOCH; epoch++) await stage.init();
+  assertEquals(await stage.state(), `Empty A/${MAX_EPOCH - 1}`);
+  assertEquals(await stage.initText(), "B/0");
+  assertEquals(await stage.initText(producer(`A/${MAX_EPOCH - 1}`)), "PRODUCER_FENCED");
+});
+
+Deno.test("a producer whose epochs are used up may ask for its new id twice", async () => {
+  const stage = await begun();
+  for (let epoch = 1; epoch < MAX_EPOCH; epoch++) await stage.init();
+  const last = producer(`A/${MAX_EPOCH - 1}`);
+  assertEquals(await stage.initText(last), "B/0");
+  assertEquals(await stage.initText(last), "B/0");
+});
+
+Deno.test("an end at the last epoch gives a new id, and its repetition the same", async () => {
+  const stage = await begun();
+  for (let epoch = 1; epoch < MAX_EPOCH; epoch++) await stage.init();
+  const last = producer(`A/${MAX_EPOCH - 1}`);
+  await stage.add(last, [0]);
+  assertEquals(await stage.end(last, true), "B/0");
+  assertEquals(stage.takeMarkers(), [`t-0 COMMIT A/${MAX_EPOCH}`]);
+  assertEquals(await stage.end(last, true), "B/0");
+  assertEquals(await stage.end(last, false), "INVALID_TXN_STATE");
+  assertEquals(await stage.add(last, [0]), "INVALID_PRODUCER_ID_MAPPING");
+  assertEquals(await stage.initText(last), "B/0");
+});
+
+Deno.test("partitions are added once, by their producer only", async () => {
+  const stage = await begun();
+  assertEquals(await stage.add(producer("A/1"), [0]), "PRODUCER_FENCED");
+  assertEquals(await stage.add(producer("B/0"), [0]), "INVALID_PRODUCER_ID_MAPPING");
+  const records = stage.log.nextOffset;
+  assertEquals(await stage.add(producer("A/0"), [0, 1]), "NONE NONE");
+  assertEquals(await stage.add(producer("A/0"), [1, 0]), "NONE NONE");
+  assertEquals(stage.log.nextOffset, records + 1, "what is there already is not logged again");
+  assertEquals(await stage.state(), "Ongoing A/0 t[0,1]");
+  assertEquals(await stage.add(producer("A/0"), [1, 2], { verifyOnly: true }), "NONE TRANSACTION_ABORTABLE");
+  assertEquals(await stage.state(), "Ongoing A/0 t[0,1]");
+});
+
+Deno.test("a transaction begins without partitions, as in Kafka, and ends at once", async () => {
+  const stage = await begun();
+  assertEquals(await stage.add(producer("A/0"), [], { version: 0 }), "");
+  assertEquals(await stage.state(), "Ongoing A/0");
+  assertEquals(await stage.end(producer("A/0"), true, 0), "NONE");
+  assertEquals(await stage.state(), "CompleteCommit A/0");
+});
+
+for (const isCommit of [true, false]) {
+  const [done, other] = isCommit ? ["CompleteCommit", "COMMIT"] : ["CompleteAbort", "ABORT"];
+  Deno.test(`protocol 1: ${other} keeps the epoch and may be repeated`, async () => {
+    const stage = await begun();
+    assertEquals(await stage.end(producer("A/0"), isCommit, 0), "INVALID_TXN_STATE");
+    await stage.add(producer("A/0"), [0, "u"], { version: 0 });
+    assertEquals(await stage.end(producer("A/0"), isCommit, 0), "NONE");
+    assertEquals(stage.takeMarkers(), [`t-0 ${other} A/0`, `u-0 ${other} A/0`]);
+    assertEquals(await stage.state(), `${done} A/0`);
+    assertEquals(await stage.end(producer("A/0"), isCommit, 0), "NONE");
+    assertEquals(await stage.end(producer("A/0"), !isCommit, 0), "INVALID_TXN_STATE");
+    assertEquals(stage.takeMarkers(), []);
+  });
+
+  Deno.test(`protocol 2: ${other} raises the epoch and may be repeated`, async () => {
+    const stage = await begun();
+    await stage.add(producer("A/0"), [0]);
+    assertEquals(await stage.end(producer("A/0"), isCommit), "A/1");
+    assertEquals(stage.takeMarkers(), [`t-0 ${other} A/1`]);
+    assertEquals(await stage.end(producer("A/0"), isCommit), "A/1");
+    assertEquals(await stage.end(producer("A/0"), !isCommit), "INVALID_TXN_STATE");
+    assertEquals(await stage.end(producer("A/2"), isCommit), "PRODUCER_FENCED");
+    assertEquals(await stage.add(producer("A/0"), [0]), "PRODUCER_FENCED");
+    assertEquals(await stage.state(), `${done} A/1`);
+    assertEquals(await stage.end(producer("A/1"), true), "INVALID_TXN_STATE");
+    assertEquals(await stage.end(producer("A/1"), false), "A/2", "the next one is aborted before it began");
+    assertEquals(await stage.end(producer("A/1"), false), "A/2");
+    assertEquals(await stage.end(producer("A/0"), isCommit), "PRODUCER_FENCED");
+    assertEquals(stage.takeMarkers(), []);
+  });
+
+  for (const version of [0, 2]) {
+    Deno.test(`${other} under way: the same again is CONCURRENT_TRANSACTIONS, protocol ${version}`, async () => {
+      const stage = await begun();
+      await stage.add(producer("A/0"), [0, "slow"], { version });
+      const { promise, resolve } = Promise.withResolvers<number>();
+      stage.outcomes.set("slow", promise);
+      const end = await stage.end(producer("A/0"), isCommit, version);
+      const next = version === 2 ? "A/1" : "A/0";
+      assertEquals(end, version === 2 ? next : "NONE");
+      assertEquals(await stage.state(), `Prepare${done.slice(8)} ${next} slow[0]`);
+      assertEquals(await stage.end(producer("A/0"), isCommit, version), "CONCURRENT_TRANSACTIONS");
+      assertEquals(await stage.end(producer("A/0"), !isCommit, version), "INVALID_TXN_STATE");
+      assertEquals(await stage.add(producer(next), [0], { version }), "CONCURRENT_TRANSACTIONS");
+      assertEquals(await stage.initText(), "CONCURRENT_TRANSACTIONS");
+      if (version === 2) assertEquals(await stage.end(producer("A/1"), isCommit), "PRODUCER_FENCED");
+      // Asked for again meanwhile, it is not written twice.
+      await stage.advance(5_000);
+      stage.outcomes.delete("slow");
+      resolve(ErrorCode.NONE);
+      await settled();
+      assertEquals(await stage.state(), `${done} ${next}`);
+      assertEquals(stage.takeMarkers(), [`t-0 ${other} ${next}`]);
+    });
+  }
+}
+
+Deno.test("a marker that cannot be written is tried again until it is", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0, "sick"]);
+  stage.outcomes.set("sick", ErrorCode.KAFKA_STORAGE_ERROR);
+  assertEquals(await stage.end(producer("A/0"), true), "A/1");
+  await stage.advance(60_000);
+  assertEquals(await stage.state(), "PrepareCommit A/1 sick[0]");
+  stage.outcomes.delete("sick");
+  await stage.advance(1_000);
+  assertEquals(stage.takeMarkers(), ["t-0 COMMIT A/1", "sick-0 COMMIT A/1"]);
+  assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+Deno.test("a topic that is deleted does not keep a transaction from ending, one that is away does", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), ["gone"]);
+  stage.outcomes.set("gone", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+  await stage.end(producer("A/0"), true);
+  await stage.advance(10_000);
+  assertEquals(await stage.state(), "PrepareCommit A/1 gone[0]");
+  stage.missingTopics.add("gone");
+  await stage.advance(1_000);
+  assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+Deno.test("a partition that has gone on to a newer epoch has had its marker", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0]);
+  stage.outcomes.set("t", ErrorCode.INVALID_PRODUCER_EPOCH);
+  await stage.end(producer("A/0"), false);
+  assertEquals(await stage.state(), "CompleteAbort A/1");
+});
+
+Deno.test("an end that was decided goes on after a restart, with the coordinator's epoch", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0, 1, "u"]);
+  for (const topic of ["t", "u"]) stage.outcomes.set(topic, ErrorCode.KAFKA_STORAGE_ERROR);
+  assertEquals(await stage.end(producer("A/0"), true), "A/1");
+  const after = stage.restarted();
+  assertEquals(after.markers.map(({ coordinatorEpoch }) => coordinatorEpoch), [7, 7, 7]);
+  assertEquals(after.takeMarkers(), ["t-0 COMMIT A/1", "t-1 COMMIT A/1", "u-0 COMMIT A/1"]);
+  assertEquals(await after.state(), "CompleteCommit A/1");
+  assertEquals(await after.end(producer("A/0"), true), "A/1");
+});
+
+Deno.test("an end that cannot be logged is refused, and is not known afterwards", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0]);
+  stage.log.failWith = ErrorCode.KAFKA_STORAGE_ERROR;
+  assertEquals(await stage.end(producer("A/0"), true), "NOT_COORDINATOR");
+  assertEquals(stage.takeMarkers(), []);
+  stage.log.failWith = ErrorCode.NONE;
+  assertEquals(await stage.state(), "Ongoing A/0 t[0]");
+  assertEquals(await stage.end(producer("A/0"), false), "A/1");
+});
+
+Deno.test("no marker is written before the end is committed", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0]);
+  stage.log.isReplicated = true;
+  const end = stage.end(producer("A/0"), true);
+  await settled();
+  assertEquals(stage.takeMarkers(), []);
+  stage.log.commit();
+  stage.log.isReplicated = false;
+  assertEquals(await end, "A/1");
+  assertEquals(stage.takeMarkers(), ["t-0 COMMIT A/1"]);
+});
+
+Deno.test("what is complete but could not be logged so is complete later", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0]);
+  const { promise, resolve } = Promise.withResolvers<number>();
+  stage.outcomes.set("t", promise);
+  await stage.end(producer("A/0"), true);
+  stage.log.failWith = ErrorCode.KAFKA_STORAGE_ERROR;
+  stage.outcomes.delete("t");
+  resolve(ErrorCode.NONE);
+  await stage.advance(2_000);
+  assertEquals(await stage.state(), "PrepareCommit A/1 t[0]");
+  stage.log.failWith = ErrorCode.NONE;
+  await stage.advance(2_000);
+  assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+Deno.test("an open transaction times out after a restart too", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0]);
+  const after = stage.restarted();
+  await after.advance(75_000);
+  assertEquals(await after.state(), "CompleteAbort A/1");
+});
+
+Deno.test("a transactional id that nobody uses is forgotten, unless its transaction is open", async () => {
+  const stage = new Stage({ transactionalIdExpirationMs: 7_200_000 });
+  await stage.initText({ transactionTimeoutMs: 900_000 });
+  await stage.advance(3_600_001);
+  assertEquals(await stage.state(), "Empty A/0");
+  await stage.advance(2 * 3_600_000);
+  assertEquals(await stage.state(), "TRANSACTIONAL_ID_NOT_FOUND");
+  assertEquals(await stage.restarted().state(), "TRANSACTIONAL_ID_NOT_FOUND");
+});
+
+Deno.test("ListTransactions filters by state, producer id, age and pattern", async () => {
+  const stage = await begun();
+  await stage.init({ transactionalId: "other" });
+  await stage.add(producer("A/0"), [0]);
+  await stage.advance(5_000);
+  const all = { stateFilters: [], producerIdFilters: [], durationFilter: -1, matches: null };
+  const list = async (more: Partial<Parameters<typeof stage.service.list>[0]>) =>
+    (await stage.service.list({ ...all, ...more })).transactionStates.map(({ transactionalId }) =>
+      transactionalId
+    );
+  assertEquals(await list({}), [ID, "other"]);
+  assertEquals(await list({ stateFilters: ["Ongoing"] }), [ID]);
+  assertEquals(await list({ producerIdFilters: [1001] }), ["other"]);
+  assertEquals(await list({ durationFilter: 4_000, stateFilters: ["Ongoing"] }), [ID]);
+  assertEquals(await list({ durationFilter: 6_000, stateFilters: ["Ongoing"] }), []);
+  assertEquals(await list({ matches: (id) => id.startsWith("o") }), ["other"]);
+});
+
+Deno.test("a service that is closed says so", async () => {
+  const stage = await begun();
+  stage.service.close();
+  assertEquals(await stage.initText(), "COORDINATOR_NOT_AVAILABLE");
+  assertEquals(await stage.end(producer("A/0"), true), "COORDINATOR_NOT_AVAILABLE");
+  assertEquals(stage.timers.count, 0);
+});

@@ -45,6 +45,10 @@ export class Coordination {
       randomUuid: () => crypto.randomUUID(),
       partitionCount: () => this.partitionCount(OFFSETS_TOPIC, config.get("offsets.topic.num.partitions")),
       ensureShard: (partition) => this.ensureLog(OFFSETS_TOPIC, partition),
+      transactions: {
+        addPartitions: (request) => this.transactions.addPartitions(request),
+        verifiesPartitions: () => config.get("transaction.partition.verification.enable"),
+      },
     });
     this.transactions = new TransactionService({
       ...world,

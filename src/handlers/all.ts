@@ -43,8 +43,10 @@ import { offsetForLeaderEpoch } from "../codec/messages/offset_for_leader_epoch.
 import { produce } from "../codec/messages/produce.ts";
 import { pushTelemetry } from "../codec/messages/push_telemetry.ts";
 import { syncGroup } from "../codec/messages/sync_group.ts";
+import { txnOffsetCommit } from "../codec/messages/txn_offset_commit.ts";
 import { unregisterBroker } from "../codec/messages/unregister_broker.ts";
 import { updateFeatures } from "../codec/messages/update_features.ts";
+import { writeTxnMarkers } from "../codec/messages/write_txn_markers.ts";
 import { addOffsetsToTxnHandler } from "./add_offsets_to_txn.ts";
 import { addPartitionsToTxnHandler } from "./add_partitions_to_txn.ts";
 import { alterClientQuotasHandler } from "./alter_client_quotas.ts";
@@ -90,8 +92,10 @@ import { produceHandler } from "./produce.ts";
 import { pushTelemetryHandler } from "./push_telemetry.ts";
 import { Registry, serve } from "./registry.ts";
 import { syncGroupHandler } from "./sync_group.ts";
+import { txnOffsetCommitHandler } from "./txn_offset_commit.ts";
 import { unregisterBrokerHandler } from "./unregister_broker.ts";
 import { updateFeaturesHandler } from "./update_features.ts";
+import { writeTxnMarkersHandler } from "./write_txn_markers.ts";
 
 /**
  * Every API that this broker serves, in the order of their keys; with `unstable`, versions too that Kafka does not call
@@ -121,6 +125,8 @@ export function registryOf({ unstable }: { readonly unstable: boolean }): Regist
     serve(addPartitionsToTxn, addPartitionsToTxnHandler),
     serve(addOffsetsToTxn, addOffsetsToTxnHandler),
     serve(endTxn, endTxnHandler),
+    serve(writeTxnMarkers, writeTxnMarkersHandler),
+    serve(txnOffsetCommit, txnOffsetCommitHandler),
     serve(describeConfigs, describeConfigsHandler),
     serve(alterConfigs, alterConfigsHandler),
     serve(alterReplicaLogDirs, alterReplicaLogDirsHandler),

@@ -1,5 +1,6 @@
 /**
  * Reads committed offsets: of one group up to version 7, of many from version 8. Version 10 names topics by id.
+ * From version 7 on a consumer may ask not to be told what a transaction is about to change (KIP-447).
  * Where nothing is committed the offset is -1, which is no error.
  */
 import { ErrorCode } from "../codec/errors.ts";
@@ -26,13 +27,14 @@ export const offsetFetchHandler: Handler<typeof offsetFetch> = async (request, c
       groups: await inSlices(
         groupsOnce(request.groups),
         context.services.clock,
-        (group) => groupOffsets(group, context),
+        (group) => groupOffsets(group, request.requireStable, context),
       ),
     };
   }
   const reply = await context.services.groups.fetchOffsets({
     groupId: request.groupId,
     topics: request.topics === null ? null : topicsOnce(request.topics),
+    requireStable: request.requireStable,
   });
   const { errorCode } = reply;
   if (errorCode === ErrorCode.NONE) return { topics: reply.topics, groups: [] };
@@ -80,7 +82,7 @@ function topicsOnce<Topic extends { name: string; topicId?: string; partitionInd
   });
 }
 
-async function groupOffsets(group: AskedGroup, context: RequestContext) {
+async function groupOffsets(group: AskedGroup, requireStable: boolean, context: RequestContext) {
   const { services, version } = context;
   const image = services.cluster.image;
   const byId = version >= firstWithTopicIds;
@@ -90,6 +92,7 @@ async function groupOffsets(group: AskedGroup, context: RequestContext) {
     groupId: group.groupId,
     topics: known?.map((topic) => ({ name: nameOf(topic)!, partitionIndexes: topic.partitionIndexes })) ??
       null,
+    requireStable,
   });
   const topics = reply.topics.map((topic) => ({
     ...topic,

@@ -5,6 +5,7 @@
 import { ManualClock } from "../../src/base/clock.ts";
 import { type BatchOptions, buildBatch, type NewRecord } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
+import type { ProducerCheckPorts } from "../../src/coordinators/groups/producer_check.ts";
 import { GroupService, type GroupShard } from "../../src/coordinators/groups/service.ts";
 import type { GroupsConfig } from "../../src/coordinators/groups/types.ts";
 import type { LogRecord, Producer } from "../../src/coordinators/machine.ts";
@@ -54,6 +55,12 @@ export class ManualTimers implements Timers {
     this.clock.advance(end - this.clock.monotonic());
   }
 }
+
+/** A transaction coordinator that says yes to everything. */
+export const everyProducer: ProducerCheckPorts = {
+  addPartitions: ({ partitions }) => ({ errorCodes: partitions.map(() => ErrorCode.NONE) }),
+  verifiesPartitions: () => true,
+};
 
 /** A partition of `__consumer_offsets` in memory. */
 export class MemoryLog implements CoordinatorLog {
@@ -144,6 +151,7 @@ function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: 
     partitionCount: () => logs.length,
     ensureShard: (partition) => logs[partition],
     report: (problem) => problems.push(problem),
+    transactions: everyProducer,
   });
   for (let partition = 0; partition < logs.length; partition++) service.open(partition);
   return {

@@ -8,7 +8,15 @@ import { ZERO_UUID } from "../../src/codec/uuid.ts";
 import { encodeFact } from "../../src/coordinators/groups/facts.ts";
 import { GroupService } from "../../src/coordinators/groups/service.ts";
 import { coordinatorError, type CoordinatorLog } from "../../src/coordinators/shard.ts";
-import { defaultConfig, type Harness, harness, ManualTimers, MemoryLog, settled } from "./harness.ts";
+import {
+  defaultConfig,
+  everyProducer,
+  type Harness,
+  harness,
+  ManualTimers,
+  MemoryLog,
+  settled,
+} from "./harness.ts";
 import {
   commitRequest,
   committed,
@@ -33,6 +41,7 @@ function serviceOver(ensureShard: () => CoordinatorLog | number | Promise<Coordi
     partitionCount: () => 1,
     ensureShard,
     report: (problem) => problems.push(problem),
+    transactions: everyProducer,
   });
   return { service, problems, timers };
 }

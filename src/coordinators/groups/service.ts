@@ -8,13 +8,14 @@ import type { Clock } from "../../base/clock.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import type { TransactionMarker } from "../../replication/transaction_marker.ts";
 import { coordinatorPartition } from "../partitioner.ts";
-import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
+import { coordinatorError, type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
 import { fitAlone, isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS, mayFitOneBatch } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
 import { groupsWithOffsetsOf } from "./offset_store.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
+import { ProducerCheck, type ProducerCheckPorts } from "./producer_check.ts";
 import type {
   CommitReply,
   CommitRequest,
@@ -36,6 +37,7 @@ import type {
   ListRequest,
   SyncReply,
   SyncRequest,
+  TransactionalCommitRequest,
 } from "./requests.ts";
 import { type GroupsMark, joinError, syncError } from "./turn.ts";
 import { emptyGroupsState, type GroupsConfig, type GroupsState } from "./types.ts";
@@ -58,6 +60,8 @@ export interface GroupServicePorts {
    */
   readonly ensureShard: (partition: number) => CoordinatorLog | number | Promise<CoordinatorLog | number>;
   readonly report: (problem: string) => void;
+  /** How to ask the transaction coordinator. */
+  readonly transactions: ProducerCheckPorts;
 }
 
 /** From here on SyncGroup has to name protocol type and protocol (KIP-559). */
@@ -65,9 +69,12 @@ const syncNamesProtocol = 5;
 
 export class GroupService {
   private readonly shards = new Map<number, GroupShard>();
+  private readonly producers: ProducerCheck;
   private isClosed = false;
 
-  constructor(private readonly ports: GroupServicePorts) {}
+  constructor(private readonly ports: GroupServicePorts) {
+    this.producers = new ProducerCheck(ports.transactions);
+  }
 
   /** The partition of `__consumer_offsets` that holds the group; FindCoordinator answers with its leader. */
   partitionOf(groupId: string): number {
@@ -201,9 +208,28 @@ export class GroupService {
     return this.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
   }
 
+  /** Offsets that count when the producer's transaction commits. Topics are the handler's business here too. */
+  commitInTransaction(request: TransactionalCommitRequest): Promise<CommitReply> {
+    const { groupId, transaction: { producerId, producerEpoch } } = request;
+    if (groupId === "") return Promise.resolve(commitFailed(request, ErrorCode.INVALID_GROUP_ID));
+    if (this.isClosed) return Promise.resolve(commitFailed(request, ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    const partition = this.partitionOf(groupId);
+    const shard = this.shard(partition);
+    const commit = () => this.commitOffsets(request);
+    const open = shard.state.transactions.get(producerId);
+    if (!shard.isActive || open?.producerEpoch === producerEpoch) return commit();
+    return this.producers.ask(
+      partition,
+      request,
+      commit,
+      (errorCode) => commitFailed(request, coordinatorError(errorCode)),
+    );
+  }
+
   /** Ends a transaction in a partition of `__consumer_offsets`; gives the error code once its marker is committed. */
   endTransaction(partition: number, marker: TransactionMarker): Promise<number> {
     if (this.isClosed) return Promise.resolve(ErrorCode.COORDINATOR_NOT_AVAILABLE);
+    this.producers.ended(partition, marker.producerId);
     return this.shard(partition).endTransaction(marker);
   }
 

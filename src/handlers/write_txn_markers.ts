@@ -1,0 +1,62 @@
+/**
+ * Writes the ends of transactions into partitions: coordinators on other brokers ask for it, and administrators who
+ * abort a transaction that hangs. Versions differ in what they tell of the transaction only.
+ */
+import { ErrorCode } from "../codec/errors.ts";
+import type { writeTxnMarkers, WriteTxnMarkersRequest } from "../codec/messages/write_txn_markers.ts";
+import type { TransactionMarker } from "../replication/transaction_marker.ts";
+import type { Handler, Services } from "./context.ts";
+
+type Asked = WriteTxnMarkersRequest["markers"][number];
+/** Error codes of a producer's partitions, by topic. */
+type Results = Map<string, Map<number, number>>;
+
+export const writeTxnMarkersHandler: Handler<typeof writeTxnMarkers> = async (request, { services }) => {
+  // All are begun before one is waited for, in their order: markers of a partition follow each other as they were sent.
+  const writing = request.markers.map((marker) => writeAll(marker, services));
+  const byProducer = new Map<bigint, Results>();
+  for (const [i, results] of (await Promise.all(writing)).entries()) {
+    const { producerId } = request.markers[i];
+    let all = byProducer.get(producerId);
+    if (all === undefined) byProducer.set(producerId, all = new Map());
+    for (const { topic, partitionIndex, errorCode } of results) {
+      const partitions = all.get(topic);
+      if (partitions === undefined) all.set(topic, new Map([[partitionIndex, errorCode]]));
+      else partitions.set(partitionIndex, errorCode);
+    }
+  }
+  return {
+    markers: [...byProducer].map(([producerId, topics]) => ({
+      producerId,
+      topics: [...topics].map(([name, partitions]) => ({
+        name,
+        partitions: [...partitions].map(([partitionIndex, errorCode]) => ({ partitionIndex, errorCode })),
+      })),
+    })),
+  };
+};
+
+function writeAll(asked: Asked, services: Services) {
+  const marker: TransactionMarker = {
+    producerId: Number(asked.producerId),
+    producerEpoch: asked.producerEpoch,
+    coordinatorEpoch: asked.coordinatorEpoch,
+    isCommit: asked.transactionResult,
+    transactionVersion: asked.transactionVersion,
+  };
+  return Promise.all(
+    asked.topics.flatMap(({ name, partitionIndexes }) =>
+      partitionIndexes.map(async (partitionIndex) => ({
+        topic: name,
+        partitionIndex,
+        errorCode: await write(name, partitionIndex, marker, services),
+      }))
+    ),
+  );
+}
+
+function write(topic: string, partition: number, marker: TransactionMarker, services: Services) {
+  // No producer has such an id, and a rounded one would be somebody else's.
+  if (!Number.isSafeInteger(marker.producerId)) return ErrorCode.INVALID_PRODUCER_ID_MAPPING;
+  return services.markers.writeMarker(topic, partition, marker, services.clock.now());
+}

@@ -196,7 +196,7 @@ const AT_ONCE = 8;
  * order. All names are of one length, since a name's length shows in sizes and limits.
  */
 export async function runAll(all: readonly Scenario[], port: number): Promise<(unknown[] | Error)[]> {
-  await makeOffsetsTopic(port);
+  await makeCoordinators(port);
   const results: (unknown[] | Error)[] = [];
   const start = Date.now().toString(36).padStart(9, "0");
   let next = 0;
@@ -211,14 +211,16 @@ export async function runAll(all: readonly Scenario[], port: number): Promise<(u
   return results;
 }
 
-/** The topic of the offsets is made by the first look for a coordinator, in Kafka a while later. */
-async function makeOffsetsTopic(port: number): Promise<void> {
+/** The topics of the coordinators are made by the first look for one, in Kafka a while later. */
+async function makeCoordinators(port: number): Promise<void> {
   const broker = new Broker(port, "");
   try {
-    await eventually("no coordinator", async () => {
-      const found = await broker.send(findCoordinator, 4, { key: "", coordinatorKeys: ["any"] });
-      return found!.coordinators[0].errorCode === 0 ? true : null;
-    });
+    for (const keyType of [0, 1]) {
+      await eventually("no coordinator", async () => {
+        const found = await broker.send(findCoordinator, 4, { key: "", keyType, coordinatorKeys: ["any"] });
+        return found!.coordinators[0].errorCode === 0 ? true : null;
+      });
+    }
   } finally {
     await broker.close();
   }

@@ -15,10 +15,14 @@ function isKnownFlag(flag: string): boolean {
   }
 }
 
+/** Flags that stand before a pattern in Java's and Google's way of writing, where JavaScript has them behind it. */
+const LEADING_FLAGS = /^\(\?([ims]+)\)/;
+
 /** Matches whole texts; null when the pattern is none. */
 export function wholePattern(pattern: string): RegExp | null {
+  const [leading = "", flags = ""] = LEADING_FLAGS.exec(pattern) ?? [];
   try {
-    return new RegExp(`^(?:${pattern})$`, LINEAR);
+    return new RegExp(`^(?:${pattern.slice(leading.length)})$`, LINEAR + [...new Set(flags)].join(""));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return null;

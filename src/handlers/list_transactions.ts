@@ -6,14 +6,15 @@ import { isStatusName } from "../coordinators/transactions/types.ts";
 import type { Handler } from "./context.ts";
 
 export const listTransactionsHandler: Handler<typeof listTransactions> = async (request, { services }) => {
-  const unknownStateFilters = request.stateFilters.filter((name) => !isStatusName(name));
-  const stateFilters = request.stateFilters.filter(isStatusName);
-  const answer = (errorCode: number) => ({ errorCode, unknownStateFilters, transactionStates: [] });
-  // Whoever names states none of which there is, is told of them, and of no transaction.
-  if (unknownStateFilters.length > 0 && stateFilters.length === 0) return answer(ErrorCode.NONE);
   const { transactionalIdPattern } = request;
   const pattern = wholePattern(transactionalIdPattern ?? "");
-  if (pattern === null) return answer(ErrorCode.INVALID_REGULAR_EXPRESSION);
+  if (pattern === null) return answer(ErrorCode.INVALID_REGULAR_EXPRESSION, []);
+  const stateFilters = request.stateFilters.filter(isStatusName);
+  const unknownStateFilters = [...new Set(request.stateFilters.filter((name) => !isStatusName(name)))];
+  // Whoever names states none of which there is, is told of them, and of no transaction.
+  if (unknownStateFilters.length > 0 && stateFilters.length === 0) {
+    return answer(ErrorCode.NONE, unknownStateFilters);
+  }
   const reply = await services.transactions.list({
     stateFilters,
     producerIdFilters: request.producerIdFilters.map(Number),
@@ -23,3 +24,7 @@ export const listTransactionsHandler: Handler<typeof listTransactions> = async (
   });
   return { ...reply, unknownStateFilters };
 };
+
+function answer(errorCode: number, unknownStateFilters: string[]) {
+  return { errorCode, unknownStateFilters, transactionStates: [] };
+}

@@ -6,7 +6,8 @@ import { once, root, run } from "../install.ts";
 
 const adapters = ["franz-go", "kafka-go", "sarama", "sarama-1.20"] as const;
 const binDir = ".cache/clients/go/bin";
-const sources = ["go.mod", "go.sum", "adapter/adapter.go", "adapter/events.go"]
+const sources = ["go.mod", "go.sum", "adapter/adapter.go", "adapter/events.go", "adapter/transform.go"]
+  .concat(["franz-go/transform.go", "sarama/transform.go"])
   .concat(adapters.map((name) => `${name}/main.go`));
 
 /** The adapter's program, relative to the checkout. */

@@ -1,6 +1,6 @@
 /** The programs that run the course of course.ts, which says what such a program has to do. */
 
-import { python as pythonClient } from "../clients.ts";
+import { go, python as pythonClient } from "../clients.ts";
 import {
   command as javaCommand,
   install as installJava,
@@ -46,4 +46,6 @@ export const transformers: readonly Transformer[] = [
   spring,
   python("confluent-kafka"),
   python("kafka-python"),
+  go("franz-go"),
+  go("sarama"),
 ];

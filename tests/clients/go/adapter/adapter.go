@@ -106,6 +106,9 @@ func run(connect func(string) Client) error {
 	if len(os.Args) < 2 {
 		return errors.New("usage: VERB --bootstrap HOST:PORT [--name value ...]")
 	}
+	if verb := os.Args[1]; verb == "transform" || verb == "follow" {
+		return runTransform(connect)
+	}
 	verb, flags := os.Args[1], flag.NewFlagSet(os.Args[0], flag.ExitOnError)
 	bootstrap := flags.String("bootstrap", "127.0.0.1:9092", "host:port")
 	topic := flags.String("topic", "", "")

@@ -16,6 +16,7 @@ import { describeCluster } from "../codec/messages/describe_cluster.ts";
 import { describeConfigs } from "../codec/messages/describe_configs.ts";
 import { describeGroups } from "../codec/messages/describe_groups.ts";
 import { describeLogDirs } from "../codec/messages/describe_log_dirs.ts";
+import { describeProducers } from "../codec/messages/describe_producers.ts";
 import { describeQuorum } from "../codec/messages/describe_quorum.ts";
 import { describeTopicPartitions } from "../codec/messages/describe_topic_partitions.ts";
 import { electLeaders } from "../codec/messages/elect_leaders.ts";
@@ -64,6 +65,7 @@ import { describeClusterHandler } from "./describe_cluster.ts";
 import { describeConfigsHandler } from "./describe_configs.ts";
 import { describeGroupsHandler } from "./describe_groups.ts";
 import { describeLogDirsHandler } from "./describe_log_dirs.ts";
+import { describeProducersHandler } from "./describe_producers.ts";
 import { describeQuorumHandler } from "./describe_quorum.ts";
 import { describeTransactionsHandler } from "./describe_transactions.ts";
 import { describeTopicPartitionsHandler } from "./describe_topic_partitions.ts";
@@ -145,6 +147,7 @@ export function registryOf({ unstable }: { readonly unstable: boolean }): Regist
     serve(updateFeatures, updateFeaturesHandler),
     serve(describeCluster, describeClusterHandler),
     serve(unregisterBroker, unregisterBrokerHandler),
+    serve(describeProducers, describeProducersHandler),
     serve(describeTransactions, describeTransactionsHandler),
     serve(listTransactions, listTransactionsHandler),
     serve(getTelemetrySubscriptions, getTelemetrySubscriptionsHandler),

@@ -13,6 +13,7 @@ import { MAX_FRAME_BYTES } from "../codec/writer.ts";
 import type { FetchedPartition, SessionFetch } from "../replication/fetch_sessions.ts";
 import type { HeldRequest } from "../replication/held_requests.ts";
 import type { AppendWaiter, Partition } from "../replication/partition.ts";
+import { IoError } from "../storage/files/files.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { answerBytes, fetchThrottleMs, mostFetchBytes } from "./fetch_quota.ts";
 import { whyNotHosted } from "./hosted.ts";
@@ -244,18 +245,20 @@ function readOne(
   if (divergingEpoch === "unknown") return unread(failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE));
   if (divergingEpoch !== undefined) {
     // Nothing was read, so nothing is said of transactions.
-    return unread({ ...readable(partition, wanted, limits), divergingEpoch, abortedTransactions: null });
+    return unread({ ...readable(partition, wanted), divergingEpoch });
   }
 
   const left = Math.max(0, limits.maxBytes - bytesSoFar);
   const maxBytes = Math.max(0, Math.min(left, wanted.partitionMaxBytes));
+  const end = partition.readableEnd(limits.readCommitted);
   const slice = limits.version < firstWithBatches
     ? null
-    : partition.slice(wanted.fetchOffset, SLICED_FROM_BYTES, maxBytes);
+    : partition.slice(wanted.fetchOffset, SLICED_FROM_BYTES, maxBytes, end);
   // Asked for last: the socket of who gets much is looked for.
   if (slice !== null && context.sendsFiles) {
-    const bytesAvailable = slice.nextOffset < partition.highWatermark ? maxBytes : slice.bytes.length;
-    return { answer: readable(partition, wanted, limits, slice.bytes), bytesAvailable };
+    const bytesAvailable = slice.nextOffset < end ? maxBytes : slice.bytes.length;
+    const transactions = aborted(partition, wanted, limits, slice.nextOffset);
+    return { answer: readable(partition, wanted, slice.bytes, transactions), bytesAvailable };
   }
   const softLimits = limits.version >= firstWithSoftLimits;
   const read = partition.read(
@@ -263,22 +266,24 @@ function readOne(
     maxBytes,
     softLimits ? bytesSoFar === 0 : maxBytes > 0,
     (bytes) => context.loans.lend(bytes),
+    end,
   );
   context.loans.keepOnly(read.bytes);
   if (read.errorCode !== ErrorCode.NONE) return unread(failed(wanted, read.errorCode));
   // A batch that does not fit is there all the same: its reader must not be held until the time is over.
-  const limited = read.nextOffset < partition.highWatermark;
+  const limited = read.nextOffset < end;
   const bytesAvailable = limited ? Math.max(read.bytes.length, maxBytes) : read.bytes.length;
   if (limits.version >= firstWithBatches || read.bytes.length === 0) {
-    const answer = readable(partition, wanted, limits, read.bytes);
+    // Where a batch does not fit, nothing is said of transactions, as in Kafka.
     const nothingFits = limited && read.bytes.length === 0 && maxBytes > 0;
-    return { answer: nothingFits ? { ...answer, abortedTransactions: null } : answer, bytesAvailable };
+    const transactions = nothingFits ? null : aborted(partition, wanted, limits, read.nextOffset);
+    return { answer: readable(partition, wanted, read.bytes, transactions), bytesAvailable };
   }
   const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits, maxBytes);
   if (typeof converted === "number") return unread(failed(wanted, converted));
   // A message that is cut off tells an old client that its limit is too small for it: it raises it, or says so.
   const records = softLimits ? converted : converted.subarray(0, maxBytes);
-  return { answer: readable(partition, wanted, limits, records), bytesAvailable };
+  return { answer: readable(partition, wanted, records), bytesAvailable };
 }
 
 /** What was read in the client's message format, or an error code. */
@@ -335,11 +340,27 @@ function divergence(partition: Partition, { lastFetchedEpoch, fetchOffset }: Fet
   return { epoch: end.leaderEpoch, endOffset: end.endOffset };
 }
 
+/** What a reader of committed records has to leave out of those from the offset that it wanted up to `nextOffset`. */
+function aborted(
+  { log }: Partition,
+  { fetchOffset }: FetchedPartition,
+  { readCommitted }: Limits,
+  nextOffset: number,
+): PartitionAnswer["abortedTransactions"] {
+  // Who reads uncommitted has no use for the list, and must not get one (null is "none asked for").
+  if (!readCommitted) return null;
+  if (nextOffset <= fetchOffset) return [];
+  return log.abortedTransactions(fetchOffset, nextOffset).map(({ producerId, firstOffset }) => ({
+    producerId,
+    firstOffset,
+  }));
+}
+
 function readable(
   partition: Partition,
   wanted: FetchedPartition,
-  limits: Limits,
   records: Chunk = NO_RECORDS,
+  abortedTransactions: PartitionAnswer["abortedTransactions"] = null,
 ): PartitionAnswer {
   return {
     partitionIndex: wanted.partition,
@@ -347,8 +368,7 @@ function readable(
     highWatermark: partition.highWatermark,
     lastStableOffset: partition.lastStableOffset,
     logStartOffset: partition.log.logStartOffset,
-    // Clients that read uncommitted have no use for the list, and must not get one (null is "none asked for").
-    abortedTransactions: limits.readCommitted ? [] : null,
+    abortedTransactions,
     records,
   };
 }
@@ -370,6 +390,8 @@ class HeldFetch implements AppendWaiter {
   readonly answer = new Later<FetchResponse | null>();
   private readonly partitions: Partition[] = [];
   private readonly held: HeldRequest;
+  /** Of who reads committed records: where they end by now. */
+  private readonly stableEnds: Map<Partition, number> | null;
 
   constructor(
     private readonly session: SessionFetch,
@@ -379,19 +401,38 @@ class HeldFetch implements AppendWaiter {
     private bytes: number,
   ) {
     const { replicas, held } = context.services;
+    this.stableEnds = request.isolationLevel === READ_COMMITTED ? new Map() : null;
     this.held = held.hold(Math.min(request.maxWaitMs, LONGEST_WAIT_MS), () => this.end());
     for (const { topic, partition } of session.partitions) {
       const hosted = replicas.get(topic, partition);
       if (hosted === undefined) continue;
       hosted.addWaiter(this);
       this.partitions.push(hosted);
+      this.stableEnds?.set(hosted, stableEnd(hosted));
     }
     context.onDisconnect = () => this.giveUp();
   }
 
-  appended(_partition: Partition, bytes: number): void {
-    this.bytes += bytes;
+  appended(partition: Partition, bytes: number): void {
+    const { stableEnds } = this;
+    this.bytes += stableEnds === null || bytes === Infinity ? bytes : this.stableBytes(partition, stableEnds);
     if (this.bytes >= this.minBytes) this.held.wake();
+  }
+
+  /** Bytes that may be read since the last call: what was appended in a transaction comes when that ends. */
+  private stableBytes(partition: Partition, stableEnds: Map<Partition, number>): number {
+    const before = stableEnds.get(partition)!;
+    const end = stableEnd(partition);
+    if (end <= before) return 0;
+    stableEnds.set(partition, end);
+    if (this.minBytes <= 1) return 1;
+    try {
+      return partition.log.bytesBetween(before, end);
+    } catch (error) {
+      if (!(error instanceof IoError)) throw error;
+      // The client hears of the disk by its fetch.
+      return Infinity;
+    }
   }
 
   private end(): void {
@@ -412,6 +453,16 @@ class HeldFetch implements AppendWaiter {
   private leave(): void {
     for (const partition of this.partitions) partition.removeWaiter(this);
     this.context.onDisconnect = null;
+  }
+}
+
+/** The last stable offset; where the disk fails, a fetch has to be answered with that. */
+function stableEnd(partition: Partition): number {
+  try {
+    return partition.lastStableOffset;
+  } catch (error) {
+    if (!(error instanceof IoError)) throw error;
+    return Infinity;
   }
 }
 

@@ -7,13 +7,21 @@
  */
 import { Allowance } from "../codec/allowance.ts";
 import { BATCH_OVERHEAD, BatchView, Compression, LOG_OVERHEAD, MIN_ENTRY_BYTES } from "../codec/batch.ts";
+import { ATTRIBUTES_AT, MAGIC_AT, TRANSACTIONAL_BIT } from "../codec/batch_format.ts";
 import { ErrorCode, errorName } from "../codec/errors.ts";
 import { upConvert } from "../codec/legacy.ts";
 import type { produce, ProduceRequest } from "../codec/messages/produce.ts";
 import { isInternalTopic } from "../cluster/topic_names.ts";
 import type { Partition, PartitionAppend } from "../replication/partition.ts";
+import type { Verification } from "../storage/producers/producer_state.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
+import {
+  type TransactionalBatch,
+  verificationError,
+  verify,
+  type Verifying,
+} from "./produce_verification.ts";
 
 /** The first version whose records have to be format 2. */
 const firstWithBatches = 3;
@@ -50,6 +58,7 @@ interface Outcome {
 
 export const produceHandler: Handler<typeof produce> = (request, context) => {
   const { image } = context.services.cluster;
+  const verifying = hasTransactional(request, context.version) ? verifyAll(request, context) : null;
   /** Appends that are not on disk yet, where the topic wants them there before they are acknowledged. */
   const uncommitted: Promise<void>[] = [];
   let someAreLate = false;
@@ -60,7 +69,9 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
       ? image.topicsById.get(topic.topicId)?.name
       : topic.name;
     const partitionResponses = topic.partitionData.map((data) => {
-      const { outcome, committed, isLate } = appendTo(name, data, request, context, allowance);
+      const { outcome, committed, isLate } = verifying instanceof Refused
+        ? refused(data.index, verifying.errorCode, verifying.text)
+        : appendTo(name, data, request, context, allowance, verifying?.get(data));
       someAreLate ||= isLate === true;
       if (committed !== null) {
         uncommitted.push(committed.then((errorCode) => {
@@ -77,6 +88,62 @@ export const produceHandler: Handler<typeof produce> = (request, context) => {
   }
   return uncommitted.length === 0 ? { responses } : Promise.all(uncommitted).then(() => ({ responses }));
 };
+
+/** Why all of a request is refused. */
+class Refused {
+  constructor(readonly errorCode: number, readonly text: string) {}
+}
+
+/** Whether a batch is part of a transaction. Of most requests none is, so this costs next to nothing. */
+function hasTransactional({ topicData }: ProduceRequest, version: number): boolean {
+  if (version < firstWithBatches) return false;
+  for (const { partitionData } of topicData) {
+    for (const { records } of partitionData) if (isTransactional(records)) return true;
+  }
+  return false;
+}
+
+function isTransactional(records: Uint8Array | null): boolean {
+  return records !== null && records.length >= BATCH_OVERHEAD && records[MAGIC_AT] === 2 &&
+    (records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT) !== 0;
+}
+
+/** Has the coordinator asked for the transactional batches whose partitions are there. */
+function verifyAll(
+  request: ProduceRequest,
+  { services, version }: RequestContext,
+): Map<PartitionData, Verifying> | Refused {
+  const { transactionalId, timeoutMs, topicData } = request;
+  if (transactionalId === null) {
+    const text = "A transactional batch without its id";
+    return new Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text);
+  }
+  const { topicsById } = services.cluster.image;
+  const batches: (TransactionalBatch & { data: PartitionData })[] = [];
+  for (const { name, topicId, partitionData } of topicData) {
+    const topic = version >= firstWithTopicIds ? topicsById.get(topicId)?.name : name;
+    if (topic === undefined) continue;
+    for (const data of partitionData) {
+      const partition = services.replicas.get(topic, data.index);
+      if (partition === undefined || !isTransactional(data.records)) continue;
+      const batch = new BatchView(data.records!);
+      if (batch.hasProducerId && recordsProblem(data.records, version) === null) {
+        batches.push({ partition, batch, data });
+      }
+    }
+  }
+  const isOfOne = batches.every(({ batch: { producerId, producerEpoch } }) =>
+    producerId === batches[0].batch.producerId && producerEpoch === batches[0].batch.producerEpoch
+  );
+  if (!isOfOne) {
+    return new Refused(
+      ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+      "Transactional batches of more than one producer",
+    );
+  }
+  const verifying = verify(batches, { transactionalId, version, timeoutMs }, services);
+  return new Map(batches.map(({ data }, i) => [data, verifying[i]]));
+}
 
 /** Nothing is answered to acks=0. */
 function disconnectIfFailed(
@@ -111,18 +178,35 @@ interface Appended {
   readonly isLate?: boolean;
 }
 
+/** `verifying` is there for a transactional batch. */
 function appendTo(
   topic: string | undefined,
   { index, records }: PartitionData,
-  { acks, transactionalId }: ProduceRequest,
+  { acks }: ProduceRequest,
   context: RequestContext,
   allowance: Allowance,
+  verifying: Verifying | undefined,
 ): Appended {
+  const { services, version } = context;
   if (topic === undefined) return refused(index, ErrorCode.UNKNOWN_TOPIC_ID);
-  const partition = context.services.replicas.get(topic, index);
-  if (partition === undefined) return refused(index, whyNotHosted(topic, index, context.services));
-  const wrong = recordsProblem(records, transactionalId, context.version);
+  const partition = services.replicas.get(topic, index);
+  if (partition === undefined) return refused(index, whyNotHosted(topic, index, services));
+  const wrong = recordsProblem(records, version);
   if (wrong !== null) return refused(index, wrong.errorCode, wrong.text);
+  const append = () => appendAdmitted(partition, records!, acks, context, allowance, verifying?.verification);
+  if (verifying === undefined || verifying.errorCode === null) return append();
+  return appendedLater(verifying.errorCode, partition, append, context);
+}
+
+function appendAdmitted(
+  partition: Partition,
+  records: Uint8Array,
+  acks: number,
+  context: RequestContext,
+  allowance: Allowance,
+  verification: Verification | null | undefined,
+): Appended {
+  const { topic, index } = partition;
   if (acks < -1 || acks > 1) return refused(index, ErrorCode.INVALID_REQUIRED_ACKS);
   if (isInternalTopic(topic)) {
     return refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, `Cannot append to internal topic ${topic}`);
@@ -134,17 +218,42 @@ function appendTo(
       `${partition.isr.length} in-sync replicas, ${partition.minInsyncReplicas} are needed (min.insync.replicas)`,
     );
   }
-  allowance.bytes += records!.length * DECOMPRESSED_BYTES_PER_BYTE;
-  allowance.items += records!.length * RECORDS_PER_BYTE;
+  allowance.bytes += records.length * DECOMPRESSED_BYTES_PER_BYTE;
+  allowance.items += records.length * RECORDS_PER_BYTE;
   return context.version >= firstWithBatches
-    ? appended(partition, records!, context, allowance)
-    : appendMessages(partition, records!, context, allowance);
+    ? appended(partition, records, context, allowance, verification)
+    : appendMessages(partition, records, context, allowance);
+}
+
+/**
+ * Appends when the producer's coordinator has answered. The outcome says what came of it when `committed` has resolved.
+ */
+function appendedLater(
+  answer: Promise<number>,
+  partition: Partition,
+  append: () => Appended,
+  { services, version }: RequestContext,
+): Appended {
+  const { topic, index } = partition;
+  const { outcome } = refused(index, ErrorCode.NONE);
+  const committed = answer.then(async (errorCode) => {
+    let late: Appended;
+    if (errorCode !== ErrorCode.NONE) {
+      const problem = verificationError(errorCode, version);
+      late = refused(index, problem.errorCode, problem.text);
+    } else if (services.replicas.get(topic, index) !== partition) {
+      late = refused(index, whyNotHosted(topic, index, services));
+    } else late = append();
+    const committedCode = await late.committed;
+    Object.assign(outcome, late.outcome);
+    return committedCode ?? outcome.errorCode;
+  });
+  return { outcome, committed, isLate: true };
 }
 
 /** What is wrong with the records as a request, whatever log they are for: Kafka looks at that first. */
 function recordsProblem(
   records: Uint8Array | null,
-  transactionalId: string | null,
   version: number,
 ): { errorCode: number; text: string } | null {
   const invalid = (text: string) => ({ errorCode: ErrorCode.INVALID_RECORD, text });
@@ -167,12 +276,6 @@ function recordsProblem(
   if (magic !== 2) return null;
   if (version < firstWithZstd && batch.compression === Compression.ZSTD) {
     return { errorCode: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, text: "zstd needs Produce version 7" };
-  }
-  if (batch.isTransactional && transactionalId === null) {
-    return {
-      errorCode: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-      text: "A transactional batch without its id",
-    };
   }
   return null;
 }
@@ -197,20 +300,21 @@ function appended(
   batch: Uint8Array,
   { services }: RequestContext,
   allowance: Allowance,
+  verification?: Verification | null,
 ): Appended {
   const { index, topic } = partition;
-  const cost = { allowance, maxDecompressedBytes: maxDecompressedBytes(topic, services) };
+  const terms = { allowance, maxDecompressedBytes: maxDecompressedBytes(topic, services), verification };
   if (services.slowAppends.concerns(partition, batch.length)) {
     const isThere = () => services.replicas.get(topic, index) === partition;
-    const slow = services.slowAppends.append(partition, batch, cost, isThere);
-    if (slow !== null) return appendedLater(partition, slow, services);
+    const slow = services.slowAppends.append(partition, batch, terms, isThere);
+    if (slow !== null) return appendedSlowly(partition, slow, services);
   }
-  const result = partition.append(batch, "client", services.clock.now(), cost);
+  const result = partition.append(batch, "client", services.clock.now(), terms);
   return { outcome: outcomeOf(index, result), committed: result.committed };
 }
 
 /** The outcome says what came of it when `committed` has resolved. */
-function appendedLater(
+function appendedSlowly(
   { topic, index }: Partition,
   slow: Promise<PartitionAppend | null>,
   services: RequestContext["services"],

@@ -3,11 +3,14 @@
  * records may be read. Alone, a broker is its own ISR, and what is appended is committed.
  */
 import { ErrorCode } from "../codec/errors.ts";
+import { BatchView } from "../codec/batch.ts";
 import { buildEndMarker } from "../codec/end_marker.ts";
+import type { Verification } from "../storage/producers/producer_state.ts";
 import type { TransactionMarker } from "./transaction_marker.ts";
 import type { AppendOptions, AppendResult, Log, ReadResult, SliceRead } from "../storage/log/log.ts";
+import { type VerificationGuard, Verifications } from "./verifications.ts";
 
-/** Is told how many bytes were appended to a partition that it waits for. */
+/** Is told how many bytes were committed in a partition that it waits for; Infinity when the partition goes away. */
 export interface AppendWaiter {
   appended(partition: Partition, bytes: number): void;
 }
@@ -17,8 +20,11 @@ export interface PartitionAppend extends AppendResult {
   readonly committed: Promise<number> | null;
 }
 
-/** What an append may cost where the batch has to be opened. */
-export type AppendCost = Pick<AppendOptions, "allowance" | "maxDecompressedBytes">;
+/** What an append may cost where the batch has to be opened, and what the producer's coordinator has said. */
+export type AppendTerms = Pick<AppendOptions, "allowance" | "maxDecompressedBytes" | "verification">;
+
+/** For producers whose coordinator is not to be asked (`transaction.partition.verification.enable`). */
+export const UNVERIFIED: Verification = { lowestSequence: Infinity, beginsAtZero: false };
 
 /** What a reader must know of the leader for its fetch to be answered (KIP-320). */
 export type EpochCheck =
@@ -30,6 +36,7 @@ export class Partition {
   /** What acks=all asks for: `min.insync.replicas` of the topic, but not more than there are replicas. */
   minInsyncReplicas = 1;
   private readonly waiters = new Set<AppendWaiter>();
+  private readonly verifications = new Verifications();
 
   constructor(
     private currentLog: Log,
@@ -64,9 +71,14 @@ export class Partition {
     return this.log.partition;
   }
 
-  /** The end of what read_committed may see; open transactions will hold it back. */
+  /** The end of what read_committed may see: open transactions hold it back. Throws `IoError`. */
   get lastStableOffset(): number {
-    return this.highWatermark;
+    return this.log.lastStableOffset;
+  }
+
+  /** The end of what a reader may see. Throws `IoError`. */
+  readableEnd(isReadCommitted: boolean): number {
+    return isReadCommitted ? this.lastStableOffset : this.highWatermark;
   }
 
   /** Holds a client's idea of the leader epoch against the truth; -1 says that the client has none. */
@@ -85,26 +97,70 @@ export class Partition {
     bytes: Uint8Array,
     origin: "client" | "coordinator",
     now: number,
-    cost: AppendCost = {},
+    terms: AppendTerms = {},
   ): PartitionAppend {
-    const result = this.log.append(bytes, { leaderEpoch: this.leaderEpoch, origin, now, ...cost });
+    const options: AppendOptions = { leaderEpoch: this.leaderEpoch, origin, now, ...terms };
+    const isPlain = this.verifications.isEmpty && terms.verification === undefined;
+    const result = isPlain ? this.log.append(bytes, options) : this.appendVerified(bytes, options);
+    return this.appended(result, bytes.length);
+  }
+
+  /** Appends where producers are verified: a guard counts if it still stands, and not for longer than this. */
+  private appendVerified(bytes: Uint8Array, options: AppendOptions): AppendResult {
+    const { verifications } = this;
+    const { verification = null } = options;
+    const counts = verification === UNVERIFIED ||
+      (verification !== null && verifications.holds(verification));
+    const result = this.log.append(bytes, { ...options, verification: counts ? verification : null });
+    if (result.errorCode !== ErrorCode.NONE || result.duplicate) return result;
+    const { producerId, isTransactional } = new BatchView(bytes);
+    if (isTransactional) verifications.end(producerId);
+    return result;
+  }
+
+  private appended(result: AppendResult, bytes: number): PartitionAppend {
     if (result.errorCode !== ErrorCode.NONE) return { ...result, committed: null };
     // Of a batch that was sent again the first copy may still be on its way to the disk.
     const end = result.lastOffset + 1;
     if (!result.mustFlush) {
-      this.commit(end, bytes.length);
+      this.commit(end, bytes);
       return { ...result, committed: null };
     }
     const committed = this.log.flush().then(() => {
-      this.commit(end, bytes.length);
+      this.commit(end, bytes);
       return ErrorCode.NONE;
     }, () => ErrorCode.KAFKA_STORAGE_ERROR);
     return { ...result, committed };
   }
 
+  /**
+   * The guard that the first batch of a producer's transaction here has to bring along as its `verification`, once the
+   * coordinator has said that the partition is in the transaction; null when it is under way here already. A marker that comes
+   * meanwhile takes the guard's worth from it. Throws `IoError`.
+   */
+  beginVerification(
+    producerId: number,
+    producerEpoch: number,
+    sequence: number,
+    beginsAtZero: boolean,
+  ): VerificationGuard | null {
+    if (this.log.isInTransaction(producerId, producerEpoch)) return null;
+    return this.verifications.begin(producerId, producerEpoch, sequence, beginsAtZero);
+  }
+
   /** Ends a producer's transaction here. */
   appendMarker(marker: TransactionMarker, now: number): PartitionAppend {
-    return this.append(buildEndMarker(marker, now), "coordinator", now);
+    const { transactionVersion } = marker;
+    const options = {
+      leaderEpoch: this.leaderEpoch,
+      origin: "coordinator",
+      now,
+      transactionVersion,
+    } as const;
+    const bytes = buildEndMarker(marker, now);
+    const result = this.log.append(bytes, options);
+    if (result.errorCode === ErrorCode.NONE) this.verifications.end(marker.producerId);
+    return this.appended(result, bytes.length);
   }
 
   /** Moves the high watermark and wakes who waits for it. */
@@ -114,19 +170,25 @@ export class Partition {
     for (const waiter of this.waiters) waiter.appended(this, bytes);
   }
 
-  /** Reads committed batches from `fetchOffset` on; see {@link Log.read}. */
+  /** Reads batches from `fetchOffset` on, below `maxOffset`, which is the high watermark; see {@link Log.read}. */
   read(
     fetchOffset: number,
     maxBytes: number,
     minOneMessage: boolean,
     allocate?: (bytes: number) => Uint8Array,
+    maxOffset: number = this.highWatermark,
   ): ReadResult {
-    return this.log.read(fetchOffset, { maxBytes, maxOffset: this.highWatermark, minOneMessage, allocate });
+    return this.log.read(fetchOffset, { maxBytes, maxOffset, minOneMessage, allocate });
   }
 
   /** What of {@link read} can be sent from the file as it is; null when it has to be read. See {@link Log.slice}. */
-  slice(fetchOffset: number, minBytes: number, maxBytes: number): SliceRead | null {
-    return this.log.slice(fetchOffset, { minBytes, maxBytes, maxOffset: this.highWatermark });
+  slice(
+    fetchOffset: number,
+    minBytes: number,
+    maxBytes: number,
+    maxOffset: number = this.highWatermark,
+  ): SliceRead | null {
+    return this.log.slice(fetchOffset, { minBytes, maxBytes, maxOffset });
   }
 
   addWaiter(waiter: AppendWaiter): void {
@@ -138,6 +200,6 @@ export class Partition {
 
   /** Wakes who waits here although nothing came: the partition goes away. */
   wakeAll(): void {
-    for (const waiter of [...this.waiters]) waiter.appended(this, Number.MAX_SAFE_INTEGER);
+    for (const waiter of [...this.waiters]) waiter.appended(this, Infinity);
   }
 }

@@ -5,7 +5,7 @@
 import { CompressionThread } from "../codec/compression/thread.ts";
 import type { Clock } from "../base/clock.ts";
 import { isSlowToCompress, recompressBeside } from "../storage/log/append.ts";
-import type { AppendCost, Partition, PartitionAppend } from "./partition.ts";
+import type { AppendTerms, Partition, PartitionAppend } from "./partition.ts";
 
 export class SlowAppends {
   private readonly thread = new CompressionThread();
@@ -26,18 +26,20 @@ export class SlowAppends {
   append(
     partition: Partition,
     bytes: Uint8Array,
-    cost: AppendCost,
+    terms: AppendTerms,
     isThere: () => boolean,
   ): Promise<PartitionAppend | null> | null {
-    const { maxDecompressedBytes } = cost;
+    const { maxDecompressedBytes, verification } = terms;
     const before = this.last.get(partition);
     const now = this.clock.now();
-    const options = { leaderEpoch: partition.leaderEpoch, origin: "client" as const, now, ...cost };
+    const options = { leaderEpoch: partition.leaderEpoch, origin: "client" as const, now, ...terms };
     const recompressed = recompressBeside(bytes, partition.log.config, options, this.thread);
     if (before === undefined && recompressed === null) return null;
     const appended = Promise.all([recompressed ?? bytes, before]).then(([ready]) =>
       // What looking into it costs was paid for above.
-      isThere() ? partition.append(ready, "client", this.clock.now(), { maxDecompressedBytes }) : null
+      isThere()
+        ? partition.append(ready, "client", this.clock.now(), { maxDecompressedBytes, verification })
+        : null
     );
     const last = appended.then(() => {}, () => {}).finally(() => {
       if (this.last.get(partition) === last) this.last.delete(partition);

@@ -62,12 +62,6 @@ for (
     ["a base offset", "INVALID_RECORD", batch(1, { baseOffset: 5 }), {}],
     ["a producer id without a sequence", "INVALID_RECORD", batch(1, { producerId: 1, producerEpoch: 0 }), {}],
     [
-      "a transaction that no one vouches for",
-      "INVALID_TXN_STATE",
-      batch(1, { producerId: 1, producerEpoch: 0, baseSequence: 0, isTransactional: true }),
-      {},
-    ],
-    [
       "log append time from a client",
       "INVALID_TIMESTAMP",
       batch(1, { timestampType: TimestampType.LOG_APPEND_TIME, logAppendTime: START }),
@@ -155,10 +149,10 @@ Deno.test("prepareBatch() judges the size of the batch as it will be stored", ()
   assertEquals(result instanceof Refusal && result.errorCode, ErrorCode.MESSAGE_TOO_LARGE);
 });
 
-Deno.test("prepareBatch() takes markers from a coordinator, and transactions that it vouches for", () => {
+Deno.test("prepareBatch() takes markers from a coordinator, and batches of transactions", () => {
   accepted(marker(), {}, { origin: "coordinator" });
   const transactional = batch(1, { producerId: 1, producerEpoch: 0, baseSequence: 0, isTransactional: true });
-  accepted(transactional, {}, { transactionVerified: true });
+  accepted(transactional, {});
 });
 
 Deno.test("prepareBatch() refuses a payload that is no compressed data where it has to look inside", () => {

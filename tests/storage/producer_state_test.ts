@@ -80,7 +80,7 @@ for (
   ] as [string, Sent[], Sent, number][]
 ) {
   Deno.test(`ProducerState.check() ${what}`, () => {
-    const verdict = after(...before).check(sent(next), true);
+    const verdict = after(...before).check(sent(next), null);
     assertEquals([verdict.errorCode, verdict.duplicateOf], [errorCode, null]);
   });
 }
@@ -92,28 +92,28 @@ Deno.test("ProducerState.check() knows the last five batches again, and no older
   );
   const state = after(...batches);
   for (const each of batches.slice(2)) {
-    const { errorCode, duplicateOf } = state.check(sent(each), true);
+    const { errorCode, duplicateOf } = state.check(sent(each), null);
     assertEquals(errorCode, NONE);
     assertEquals(duplicateOf!.lastOffset - duplicateOf!.offsetDelta, each.offset);
   }
-  assertEquals(state.check(sent(batches[1]), true).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
+  assertEquals(state.check(sent(batches[1]), null).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
   const cut = { ...batches[4], count: 9 };
-  assertEquals(state.check(sent(cut), true).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
+  assertEquals(state.check(sent(cut), null).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
 });
 
-Deno.test("ProducerState.check() leaves a coordinator's sequence numbers alone, but not its epoch", () => {
+Deno.test("ProducerState.checkCoordinators() leaves a coordinator's sequence numbers alone, but not its epoch", () => {
   const state = after({ sequence: 0, epoch: 1 });
-  assertEquals(state.check(sent({ sequence: 77, epoch: 1 }), false).errorCode, NONE);
-  assertEquals(state.check(sent({ sequence: 1, epoch: 0 }), false).errorCode, INVALID_PRODUCER_EPOCH);
+  assertEquals(state.checkCoordinators(sent({ sequence: 77, epoch: 1 }), 0).errorCode, NONE);
+  assertEquals(state.checkCoordinators(sent({ sequence: 1, epoch: 0 }), 0).errorCode, INVALID_PRODUCER_EPOCH);
 });
 
-Deno.test("ProducerState.firstUnstableOffset() is where the oldest open transaction began; a marker ends it", () => {
+Deno.test("ProducerState.firstUnstableOffset is where the oldest open transaction began; a marker ends it", () => {
   const state = after(
     { id: 1, sequence: 0, offset: 10, transactional: true },
     { id: 2, sequence: 0, offset: 20, transactional: true },
     { id: 1, sequence: 1, offset: 30, transactional: true },
   );
-  assertEquals(state.firstUnstableOffset(), 10);
+  assertEquals(state.firstUnstableOffset, 10);
   const key = new Uint8Array([0, 0, 0, 1]);
   const value = new Uint8Array([0, 0, 0, 0, 0, 5]);
   const marker = buildBatch([{ timestamp: START, key, value }], {
@@ -124,7 +124,9 @@ Deno.test("ProducerState.firstUnstableOffset() is where the oldest open transact
     baseOffset: 31,
   });
   state.update(new BatchView(marker), START);
-  assertEquals(state.firstUnstableOffset(), 20);
+  assertEquals(state.firstUnstableOffset, 10, "the marker is not committed");
+  state.committedTo(32);
+  assertEquals(state.firstUnstableOffset, 20);
   assertEquals([...state.entries()].map((entry) => entry.coordinatorEpoch), [5, -1]);
 });
 
@@ -165,10 +167,10 @@ Deno.test("a snapshot keeps the producer's last five batches, so that retries ar
   const state = after(...batches, { id: 8, sequence: 3, offset: 70 });
   const restored = readProducerSnapshot(writeProducerSnapshot(state), START)!;
   for (const sequence of [2, 3, 4, 5, 6]) {
-    assertEquals(restored.check(sent({ sequence }), true).duplicateOf?.lastOffset, 10 * sequence);
+    assertEquals(restored.check(sent({ sequence }), null).duplicateOf?.lastOffset, 10 * sequence);
   }
-  assertEquals(restored.check(sent({ sequence: 7 }), true).errorCode, NONE);
-  assertEquals(restored.check(sent({ sequence: 1 }), true).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
+  assertEquals(restored.check(sent({ sequence: 7 }), null).errorCode, NONE);
+  assertEquals(restored.check(sent({ sequence: 1 }), null).errorCode, OUT_OF_ORDER_SEQUENCE_NUMBER);
   assertEquals([...restored.entries()], [...state.entries()]);
 });
 

@@ -1,7 +1,6 @@
 /** What is wrong with the small files of a data directory and of a partition, each looked at for itself. */
 
 import { isUuidText } from "../../codec/uuid.ts";
-import { readInt16, readInt64 } from "../../codec/big_endian.ts";
 import {
   type CleanShutdown,
   CorruptCheckpoint,
@@ -15,6 +14,7 @@ import {
 } from "../directory/checkpoints.ts";
 import { type Files, readFile, readText } from "../files/files.ts";
 import { snapshotProblem } from "../producers/producer_snapshot.ts";
+import { transactionIndexProblem } from "../segment/transaction_index.ts";
 
 /** What a file says, and what is wrong with it: one of the two, or both when it can be read all the same. */
 export interface Looked<T> {
@@ -109,34 +109,11 @@ export function lookAtSnapshot(
   return snapshotProblem(readFile(files, path) ?? new Uint8Array(0), offset);
 }
 
-const ABORTED_BYTES = 34;
-
-/**
- * A transaction index, whose file is there: a row of aborted transactions, each with version int16, producerId, firstOffset,
- * lastOffset and lastStableOffset.
- */
+/** A transaction index, whose file is there. */
 export function lookAtTransactions(
   files: Files,
   path: string,
   baseOffset: number,
 ): { position: number; problem: string } | null {
-  const bytes = readFile(files, path) ?? new Uint8Array(0);
-  let last = -1;
-  for (let at = 0; at + ABORTED_BYTES <= bytes.length; at += ABORTED_BYTES) {
-    const version = readInt16(bytes, at);
-    const [producerId, first, end] = [2, 10, 18].map((field) => readInt64(bytes, at + field));
-    if (version !== 0) return { position: at, problem: `version is ${version}, expected 0` };
-    if (producerId < 0 || first < 0 || end < first || end < baseOffset || end <= last) {
-      const problem =
-        `an aborted transaction of producer ${producerId} from offset ${first} to ${end} after ${last}`;
-      return { position: at, problem };
-    }
-    last = end;
-  }
-  const rest = bytes.length % ABORTED_BYTES;
-  if (rest === 0) return null;
-  return {
-    position: bytes.length - rest,
-    problem: `the file ends inside of an entry: its size is ${bytes.length}`,
-  };
+  return transactionIndexProblem(readFile(files, path) ?? new Uint8Array(0), baseOffset);
 }

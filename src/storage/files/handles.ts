@@ -44,6 +44,12 @@ export class PooledFile {
     replaceFile(this.pool.files, this.path, content, true);
   }
 
+  /** Closes and removes it; nothing when it is not there. Throws `IoError`. */
+  remove(): void {
+    this.close();
+    this.pool.files.remove(this.path);
+  }
+
   exists(): boolean {
     return this.handle !== null || this.pool.files.stat(this.path) !== null;
   }

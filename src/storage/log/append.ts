@@ -25,14 +25,17 @@ import { ErrorCode } from "../../codec/errors.ts";
 import { MalformedFrame, TooCostly } from "../../codec/malformed.ts";
 import { MIN_RECORD_BYTES } from "../../codec/record.ts";
 import { type LogConfig, NO_LIMIT } from "./config.ts";
+import type { Verification } from "../producers/producer_state.ts";
 
 export interface AppendOptions {
   leaderEpoch: number;
   /** Coordinators write markers and records of their own; what they send has no sequence numbers to check. */
   origin: "client" | "coordinator";
   now: number;
-  /** Whether the transaction coordinator vouches for a client's transactional batch (KIP-890). */
-  transactionVerified?: boolean;
+  /** That the coordinator vouches for a client's transactional batch, where it is the first of its transaction here. */
+  verification?: Verification | null;
+  /** Of a marker: the protocol that its transaction ended by. */
+  transactionVersion?: number;
   /** What the request may still cost where compressed batches have to be opened; more is MESSAGE_TOO_LARGE. */
   allowance?: Allowance;
   /** `max.decompressed.message.bytes` of the topic, for batches that have to be opened. */
@@ -193,7 +196,7 @@ function judge(bytes: Uint8Array, config: LogConfig, o: AppendOptions): Judged |
   }
   const batch = new BatchView(bytes);
   if (o.origin === "client") {
-    const refusal = checkClientBatch(batch, o);
+    const refusal = checkClientBatch(batch);
     if (refusal !== null) return refusal;
   }
   const target = config.compressionType === "producer"
@@ -205,7 +208,7 @@ function judge(bytes: Uint8Array, config: LogConfig, o: AppendOptions): Judged |
   return { batch, target, records: isRecompressed && cursor !== null ? cursor.allBytes : null };
 }
 
-function checkClientBatch(batch: BatchView, o: AppendOptions): Refusal | null {
+function checkClientBatch(batch: BatchView): Refusal | null {
   const problem = checkProducedBatch(batch);
   if (problem !== null) return new Refusal(problem.errorCode, problem.text);
   if (batch.recordCount * MIN_RECORD_BYTES > DEFAULT_MAX_DECOMPRESSED_BYTES) {
@@ -216,12 +219,6 @@ function checkClientBatch(batch: BatchView, o: AppendOptions): Refusal | null {
     return new Refusal(
       ErrorCode.INVALID_RECORD,
       `Cannot append: base offset is ${batch.baseOffset}, expected 0`,
-    );
-  }
-  if (batch.isTransactional && o.transactionVerified !== true) {
-    return new Refusal(
-      ErrorCode.INVALID_TXN_STATE,
-      `Cannot append: the partition is not part of a transaction of producer ${batch.producerId}`,
     );
   }
   return null;

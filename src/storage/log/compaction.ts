@@ -5,6 +5,7 @@
  */
 
 import type { CleanedGroup, ProducersLast } from "../cleaner/job.ts";
+import { lastStableOffset } from "./queries.ts";
 import { isReady } from "./readiness.ts";
 import type { LogState } from "./state.ts";
 import { NO_LIMIT } from "./config.ts";
@@ -42,6 +43,8 @@ export function cleanable(log: LogState, cleanedUpTo: number | undefined, now: n
   if (!isReady(log)) return null;
   let found: Cleanable | null = null;
   log.attempt("look for what to clean in", () => {
+    // The compactor reads them from the files: of what it does not find there, it would take the records for committed.
+    for (const segment of log.segments.list) segment.transactions.write();
     const measure = measured(log, cleanedUpTo, cleanableEnd(log, cleanedUpTo, now));
     const isDue = measure.dirtyBytes > 0 &&
       (measure.dirtyRatio > config.minCleanableDirtyRatio || isOverdue(log, measure.firstDirtyOffset, now));
@@ -54,8 +57,7 @@ export function cleanable(log: LogState, cleanedUpTo: number | undefined, now: n
 function cleanableEnd(log: LogState, cleanedUpTo: number | undefined, now: number): number {
   const { config, segments } = log;
   // A key's former record must not be gone for sure while its last one is only in memory.
-  const stable = log.producers.firstUnstableOffset() ?? Infinity;
-  const end = Math.min(log.highWatermark, stable, log.flushedOffset);
+  const end = Math.min(lastStableOffset(log), log.flushedOffset);
   if (config.minCompactionLagMs <= 0) return end;
   const from = segments.indexFor(firstDirty(log, cleanedUpTo));
   const young = segments.list.slice(from, -1).find((segment) => {

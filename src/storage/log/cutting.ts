@@ -40,6 +40,7 @@ export function truncateTo(log: LogState, offset: number): number {
     segments.directoryUnsynced = true;
     log.snapshotOffset = segments.snapshots.latest ?? -1;
     log.producers = producersOf(openingInput(log), offset);
+    log.producers.committedTo(log.highWatermark);
   });
   // Halfway, what is on disk and in memory may differ: it is read again before anything else.
   if (!truncated) log.unopened = { listed: false, how: "crashed", closedAt: null };

@@ -62,6 +62,10 @@ export function rest(log: LogState): void {
     log.attempt("write indexes of", () => active.writeIndexes());
   }
   log.restedAt = log.endOffset;
+  if (!log.looksUpTransactions) return;
+  // Every one has to be told.
+  const keep = log.segments.list.map(({ transactions }) => transactions.rest());
+  log.looksUpTransactions = keep.includes(true);
 }
 
 /** Brings everything to the device and lets go of the files. True when the log is whole on disk. */

@@ -15,6 +15,7 @@ import {
   SNAPSHOT_SUFFIX,
   SWAP_SUFFIX,
   SYNC_FAILED_FILE,
+  TRANSACTION_INDEX_SUFFIX,
 } from "../directory/names.ts";
 import { Segment, SEGMENT_SUFFIXES } from "../segment/segment.ts";
 
@@ -53,6 +54,10 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
     }
     const snapshot = offsetOfName(name, SNAPSHOT_SUFFIX);
     if (snapshot !== null) snapshots.push(snapshot);
+  }
+  const withTransactions = new Set(names.map((name) => offsetOfName(name, TRANSACTION_INDEX_SUFFIX)));
+  for (const segment of segments) {
+    if (!withTransactions.has(segment.baseOffset)) segment.transactions.noteMissing();
   }
   const orphans: string[] = [];
   for (const name of names) {

@@ -145,6 +145,7 @@ export class LogFlusher {
     segment.indexesDoubtful = true;
     await segment.offsets.sync();
     await segment.times.sync();
+    await segment.transactions.sync();
     segment.indexesDoubtful = false;
   }
 

@@ -25,9 +25,11 @@ import { applyRetention, deleteRecordsBefore, truncateTo } from "./cutting.ts";
 import { close, flush, flushNow, hasUnflushed, lacksIndexes, rest, shortenRecovery } from "./durability.ts";
 import { takeOver } from "./moving.ts";
 import {
+  abortedTransactions,
   activeProducers,
+  bytesBetween,
   endOffsetForEpoch,
-  firstUnstableOffset,
+  lastStableOffset,
   leaderEpochAt,
   offsetForTime,
   offsetOfMaxTimestamp,
@@ -37,7 +39,7 @@ import {
   slice,
 } from "./queries.ts";
 import type { SliceLimits, SliceRead } from "./reader.ts";
-import { findLog, isReady } from "./readiness.ts";
+import { findLog, isReady, needReady } from "./readiness.ts";
 import { type LogOptions, LogState } from "./state.ts";
 import { append, appendAsFollower, assignLeaderEpoch } from "./writing.ts";
 import type { CleanedGroup, ProducersLast } from "../cleaner/job.ts";
@@ -45,6 +47,7 @@ import type { ProducerEntry } from "../producers/producer_state.ts";
 import type { ReadLimits } from "../segment/read.ts";
 import type { Recovered } from "./recovered.ts";
 import type { TimestampedOffset } from "../segment/time_lookup.ts";
+import type { AbortedTransaction } from "../segment/transaction_index.ts";
 
 export type { AppendOptions, AppendResult, RecordError } from "./append.ts";
 export type { ReadResult } from "./queries.ts";
@@ -52,6 +55,7 @@ export type { SliceRead } from "./reader.ts";
 export type { LogOptions } from "./state.ts";
 export type { ReadLimits } from "../segment/read.ts";
 export type { TimestampedOffset } from "../segment/time_lookup.ts";
+export type { AbortedTransaction } from "../segment/transaction_index.ts";
 
 export class Log {
   /** In Kafka's 22 characters of URL-safe base64. */
@@ -126,6 +130,7 @@ export class Log {
   }
   set highWatermark(offset: number) {
     this.state.highWatermark = offset;
+    this.state.producers.committedTo(offset);
   }
 
   get sizeInBytes(): number {
@@ -209,9 +214,31 @@ export class Log {
     return leaderEpochAt(this.state, offset);
   }
 
-  /** Where the oldest transaction under way began; null without one. Throws `IoError`. */
-  firstUnstableOffset(): number | null {
-    return firstUnstableOffset(this.state);
+  /**
+   * The end of what read_committed may see: the high watermark, or before it where the first transaction began that is under
+   * way, or whose marker is not committed. Throws `IoError`.
+   */
+  get lastStableOffset(): number {
+    return lastStableOffset(this.state);
+  }
+
+  /**
+   * The aborted transactions that a reader of committed records has to know of who was given what lies from `fetchOffset` up to
+   * `nextOffset`. Throws `IoError`.
+   */
+  abortedTransactions(fetchOffset: number, nextOffset: number): AbortedTransaction[] {
+    return abortedTransactions(this.state, fetchOffset, nextOffset);
+  }
+
+  /** Bytes of batches between two of their offsets; Infinity over several segments. Throws `IoError`. */
+  bytesBetween(from: number, to: number): number {
+    return bytesBetween(this.state, from, to);
+  }
+
+  /** Whether the producer has a transaction under way here under this epoch. Throws `IoError`. */
+  isInTransaction(producerId: number, producerEpoch: number): boolean {
+    needReady(this.state);
+    return this.state.producers.isInTransaction(producerId, producerEpoch);
   }
 
   /** The idempotent producers that the log remembers. Throws `IoError`. */

@@ -10,7 +10,13 @@ import type { LogSegments } from "./segments.ts";
 import { agreedStart, loadEpochs } from "./opening_epochs.ts";
 import { ProducerState } from "../producers/producer_state.ts";
 import { WAYS_OUT } from "../segment/read.ts";
-import { endOfClosedLog, producersAt, recover, type Recovery } from "../recovery/recovery.ts";
+import {
+  endOfClosedLog,
+  producersAt,
+  recover,
+  type Recovery,
+  remakeTransactions,
+} from "../recovery/recovery.ts";
 import type { Segment } from "../segment/segment.ts";
 
 export interface OpeningInput {
@@ -167,6 +173,11 @@ function recoverWithoutStrays(i: OpeningInput, epochs: LeaderEpochs): Recovery {
 function same(a: readonly EpochEntry[], b: readonly EpochEntry[]): boolean {
   return a.length === b.length &&
     a.every(({ epoch, startOffset }, i) => epoch === b[i].epoch && startOffset === b[i].startOffset);
+}
+
+/** Makes a segment's index of transactions anew. Throws `IoError`. */
+export function remakeTransactionsOf(i: OpeningInput, segment: Segment): void {
+  remakeTransactions(recoveryParts(i), segment);
 }
 
 /** The producers as of `offset`. Throws `IoError`. */

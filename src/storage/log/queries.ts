@@ -5,12 +5,15 @@
 
 import type { Allowance } from "../../codec/allowance.ts";
 import { ErrorCode } from "../../codec/errors.ts";
-import { isReady, needReady } from "./readiness.ts";
+import { remakeTransactionsOf } from "./opening.ts";
+import { isReady, needReady, openingInput } from "./readiness.ts";
 import type { SliceLimits, SliceRead } from "./reader.ts";
 import type { LogState } from "./state.ts";
 import type { ProducerEntry } from "../producers/producer_state.ts";
+import { positionOf } from "../segment/index_lookup.ts";
 import type { ReadLimits } from "../segment/read.ts";
 import type { TimestampedOffset } from "../segment/time_lookup.ts";
+import type { AbortedTransaction } from "../segment/transaction_index.ts";
 
 export interface ReadResult {
   errorCode: number;
@@ -124,10 +127,63 @@ export function leaderEpochAt(log: LogState, offset: number): number {
   return log.epochFile.epochs.at(offset);
 }
 
-/** Where the oldest transaction under way began; null without one. Throws `IoError`. */
-export function firstUnstableOffset(log: LogState): number | null {
+/** The end of what is committed and belongs to no transaction that is still undecided. Throws `IoError`. */
+export function lastStableOffset(log: LogState): number {
+  if (log.unopened !== null) needReady(log);
+  const { highWatermark, startOffset, producers: { firstUnstableOffset } } = log;
+  if (firstUnstableOffset === null) return highWatermark;
+  // Where the log begins behind a transaction's first record, its readers do too.
+  return Math.min(highWatermark, Math.max(firstUnstableOffset, startOffset));
+}
+
+/**
+ * The aborted transactions that who reads from `fetchOffset` up to `nextOffset` has to know of: all with a marker in or behind
+ * that, which began before the next batch that the index has. In the order of their markers. Throws `IoError`.
+ */
+export function abortedTransactions(
+  log: LogState,
+  fetchOffset: number,
+  nextOffset: number,
+): AbortedTransaction[] {
   needReady(log);
-  return log.producers.firstUnstableOffset();
+  const { segments } = log;
+  const found: AbortedTransaction[] = [];
+  log.looksUpTransactions = true;
+  const first = segments.indexFor(fetchOffset);
+  let upTo = -1;
+  for (let index = first; index < segments.list.length; index++) {
+    const segment = segments.list[index];
+    const { transactions } = segment;
+    if (!transactions.isSound(segment.baseOffset)) remakeTransactionsOf(openingInput(log), segment);
+    if (transactions.count === 0) continue;
+    if (upTo < 0) upTo = upperBound(log, first, nextOffset);
+    if (transactions.collect(fetchOffset, upTo, (each) => found.push(each))) break;
+  }
+  return found;
+}
+
+/** Where the first batch ends that is behind `nextOffset` and that the index of segment `first` knows; else that segment. */
+function upperBound({ segments, config, endOffset }: LogState, first: number, nextOffset: number): number {
+  const segment = segments.list[first];
+  segments.openIndexes(segment, config.indexIntervalBytes);
+  const indexed = segment.offsets.ceiling(nextOffset);
+  return Math.max(nextOffset, indexed ?? segments.list[first + 1]?.baseOffset ?? endOffset);
+}
+
+/**
+ * Bytes of the batches from `from` up to `to`, where a batch begins or the log ends; Infinity where they are in several
+ * segments, for then there is something to be read in any case. Throws `IoError`.
+ */
+export function bytesBetween(log: LogState, from: number, to: number): number {
+  if (from >= to) return 0;
+  needReady(log);
+  const { segments, config: { indexIntervalBytes } } = log;
+  const index = segments.indexFor(from);
+  if (index !== segments.indexFor(to - 1)) return Infinity;
+  const segment = segments.list[index];
+  segments.openIndexes(segment, indexIntervalBytes);
+  const rebuild = () => segments.rebuildIndexes(segment, indexIntervalBytes);
+  return positionOf(segment, to, rebuild) - positionOf(segment, from, rebuild);
 }
 
 /** The idempotent producers that the log remembers. Throws `IoError`. */

@@ -107,6 +107,7 @@ function take(log: LogState, opened: OpenedLog): void {
   log.bytesToRecover = log.segments.unsyncedBytes;
   log.epochFile.open(opened.epochs, opened.epochsChanged, log.unopened?.how === "crashed");
   log.producers = opened.producers;
+  log.producers.committedTo(log.highWatermark);
   log.snapshotOffset = log.segments.snapshots.latest ?? -1;
   if (log.checkpointsBehind) log.onTakenBack();
   log.checkpointsBehind = false;

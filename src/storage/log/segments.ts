@@ -183,6 +183,7 @@ export class LogSegments {
     for (const segment of replaced) this.rename(segment, delayMs);
     for (const name of names) this.files.rename(name + SWAP_SUFFIX, name);
     const segment = new Segment(this.pool, this.place, baseOffset, by.size, by.modifiedMs);
+    if (!by.hasTransactions) segment.transactions.noteMissing();
     segment.syncedSize = by.size;
     this.list = [...this.list.slice(0, first), segment, ...this.list.slice(first + count)];
     this.directoryUnsynced = true;

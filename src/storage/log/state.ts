@@ -97,6 +97,8 @@ export class LogState {
   recovered: Recovered | null = null;
   /** The log's end when it was last looked at whether something is appended to it. */
   restedAt = -1;
+  /** Transactions were looked up in indexes, which may keep what they read. */
+  looksUpTransactions = false;
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 

@@ -16,7 +16,8 @@ import {
 import { isReady } from "./readiness.ts";
 import { segmentFor } from "./rolling.ts";
 import { APPEND, type LogState } from "./state.ts";
-import type { WrittenBatch } from "../producers/producer_state.ts";
+import { abortedTransaction } from "../producers/aborted.ts";
+import type { CompletedTransaction, WrittenBatch } from "../producers/producer_state.ts";
 import type { Segment } from "../segment/segment.ts";
 
 /** Appends one batch of format 2 as the partition's leader. */
@@ -25,7 +26,9 @@ export function append(log: LogState, bytes: Uint8Array, o: AppendOptions): Appe
   const batch = prepareBatch(bytes, log.config, o);
   if (batch instanceof Refusal) return refusedAppend(batch, log.startOffset);
   if (batch.hasProducerId) {
-    const verdict = log.producers.check(batch, o.origin === "client");
+    const verdict = o.origin === "client"
+      ? log.producers.check(batch, o.verification ?? null)
+      : log.producers.checkCoordinators(batch, o.transactionVersion ?? 0);
     if (verdict.errorCode !== ErrorCode.NONE) {
       const refusal = new Refusal(verdict.errorCode, `Cannot append to ${log.name}: ${verdict.text}`);
       return refusedAppend(refusal, log.startOffset);
@@ -89,7 +92,8 @@ function write(
     segment.index(segment.size, sizeInBytes, batch.lastOffset, batch.maxTimestamp, indexIntervalBytes);
     segment.learn(segment.size, segment.size + sizeInBytes);
     segment.size += sizeInBytes;
-    log.producers.update(batch, seenMs);
+    const completed = log.producers.update(batch, seenMs);
+    if (completed !== null) noteCompleted(log, segment, completed);
   }
   segment.unsynced = true;
   log.endOffset = nextOffset;
@@ -98,6 +102,15 @@ function write(
   // Entries that cannot be written now are kept, and written with the next ones.
   if (segment.indexesDue) log.attempt("write indexes of", () => segment.writeIndexes());
   return true;
+}
+
+/** A transaction has ended: an aborted one gets into the index, of which readers and the compactor learn of it. */
+function noteCompleted(log: LogState, segment: Segment, completed: CompletedTransaction): void {
+  if (!completed.isAborted) return;
+  const { transactions } = segment;
+  transactions.add(abortedTransaction(log.producers, completed));
+  log.segments.directoryUnsynced ||= transactions.isUnmade;
+  log.attempt("write the transaction index of", () => transactions.write());
 }
 
 function noteEpoch(log: LogState, epoch: number, startOffset: number): void {

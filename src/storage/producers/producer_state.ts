@@ -6,8 +6,9 @@
 
 import type { BatchView } from "../../codec/batch.ts";
 import { NO_PRODUCER_EPOCH, NO_SEQUENCE, sequenceAfter } from "../../codec/batch_format.ts";
-import { readInt32 } from "../../codec/big_endian.ts";
+import { type EndMarker, readEndMarker } from "../../codec/end_marker.ts";
 import { ErrorCode } from "../../codec/errors.ts";
+import { UnstableTransactions } from "./unstable_transactions.ts";
 
 /** Kafka's number; clients never have more batches in flight to a partition than this. */
 const BATCHES_KEPT = 5;
@@ -46,8 +47,28 @@ export interface ProducerVerdict {
 
 const accepted: ProducerVerdict = { errorCode: ErrorCode.NONE, text: "", duplicateOf: null };
 
+/** That the coordinator has the partition in a producer's transaction (KIP-890), which goes with its first batch. */
+export interface Verification {
+  /** Of the batches that came to be verified, the lowest first sequence: none may be appended before that one. */
+  readonly lowestSequence: number;
+  /** The producer begins each transaction at 0, so one that nobody knows may not begin elsewhere. */
+  readonly beginsAtZero: boolean;
+}
+
+/** A transaction that has got its marker, at `lastOffset`. */
+export interface CompletedTransaction {
+  readonly producerId: number;
+  readonly firstOffset: number;
+  readonly lastOffset: number;
+  readonly isAborted: boolean;
+}
+
+/** From this transaction version on each end of a transaction has an epoch of its own (KIP-890). */
+const RAISES_EPOCH = 2;
+
 export class ProducerState {
   private readonly producers = new Map<number, ProducerEntry>();
+  private readonly unstable = new UnstableTransactions();
 
   get size(): number {
     return this.producers.size;
@@ -64,48 +85,80 @@ export class ProducerState {
       ? [...before.batches, ...entry.batches]
       : entry.batches;
     this.producers.set(entry.producerId, { ...entry, batches: batches.slice(-BATCHES_KEPT) });
+    if (before === undefined && entry.currentTxnFirstOffset >= 0) {
+      this.unstable.begin(entry.currentTxnFirstOffset);
+    }
   }
 
   /**
-   * Judges a batch with a producer id. `checkSequence` is for clients; a coordinator's batches have no sequence
-   * numbers. A producer that is not known may begin anywhere (KIP-360).
+   * Judges a client's batch with a producer id. A producer that is not known may begin anywhere (KIP-360). A transactional
+   * batch needs a transaction that is under way here already, or `verification`.
    */
-  check(batch: BatchView, checkSequence: boolean): ProducerVerdict {
+  check(batch: BatchView, verification: Verification | null): ProducerVerdict {
     const entry = this.producers.get(batch.producerId);
-    if (entry === undefined) return accepted;
-    const { producerEpoch } = batch;
-    if (producerEpoch < entry.producerEpoch) {
-      return refused(
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        `producer ${batch.producerId} has epoch ${producerEpoch}, last seen was ${entry.producerEpoch}`,
-      );
+    const { producerEpoch, baseSequence, isTransactional } = batch;
+    if (entry?.producerEpoch === producerEpoch) {
+      const duplicateOf = duplicateIn(entry, batch);
+      if (duplicateOf !== null) return { errorCode: ErrorCode.NONE, text: "", duplicateOf };
     }
-    if (entry.currentTxnFirstOffset >= 0 && !batch.isTransactional && !batch.isControl) {
+    if (isTransactional && verification === null && !this.isInTransaction(batch.producerId, producerEpoch)) {
       return refused(
         ErrorCode.INVALID_TXN_STATE,
-        `producer ${batch.producerId} writes outside the transaction that began at ${entry.currentTxnFirstOffset}`,
+        `the partition is not part of a transaction of producer ${batch.producerId}`,
       );
     }
-    if (!checkSequence) return accepted;
-    const { baseSequence } = batch;
-    if (producerEpoch > entry.producerEpoch) {
-      if (baseSequence === 0 || entry.producerEpoch === NO_PRODUCER_EPOCH) return accepted;
-      return outOfOrder(batch, `epoch ${producerEpoch} is new and must begin at 0`);
+    if (entry !== undefined && producerEpoch < entry.producerEpoch) return fenced(batch, entry);
+    if (verification !== null) {
+      const isNew = entry === undefined || entry.batches.length === 0;
+      if (verification.beginsAtZero && isNew && baseSequence !== 0) return outOfOrder(batch, "expected 0");
+      const { lowestSequence } = verification;
+      if (baseSequence > lowestSequence) return outOfOrder(batch, `expected ${lowestSequence}`);
     }
-    const duplicate = entry.batches.find((written) =>
-      written.lastSequence === batch.lastSequence && written.offsetDelta === batch.lastOffsetDelta
-    );
-    if (duplicate !== undefined) return { errorCode: ErrorCode.NONE, text: "", duplicateOf: duplicate };
-    const last = entry.batches[entry.batches.length - 1]?.lastSequence ?? NO_SEQUENCE;
-    const expected = last === NO_SEQUENCE ? 0 : sequenceAfter(last, 1);
-    if (baseSequence === expected) return accepted;
-    return outOfOrder(batch, `expected ${expected}`);
+    if (entry === undefined) return accepted;
+    if (producerEpoch > entry.producerEpoch) {
+      if (baseSequence !== 0 && entry.producerEpoch !== NO_PRODUCER_EPOCH) {
+        return outOfOrder(batch, `epoch ${producerEpoch} is new and must begin at 0`);
+      }
+    } else {
+      const last = entry.batches[entry.batches.length - 1]?.lastSequence ?? NO_SEQUENCE;
+      const expected = last === NO_SEQUENCE ? 0 : sequenceAfter(last, 1);
+      if (baseSequence !== expected) return outOfOrder(batch, `expected ${expected}`);
+    }
+    return outsideTransaction(batch, entry) ?? accepted;
   }
 
-  /** Takes note of a batch that is in the log, at its final offset. Batches without a producer id change nothing. */
-  update(batch: BatchView, now: number): void {
+  /** Judges a batch of a coordinator: records, which have no sequence numbers, or the end of a transaction. */
+  checkCoordinators(batch: BatchView, transactionVersion: number): ProducerVerdict {
+    const entry = this.producers.get(batch.producerId);
+    if (entry === undefined) return accepted;
+    if (batch.producerEpoch < entry.producerEpoch) return fenced(batch, entry);
+    if (!batch.isControl) return outsideTransaction(batch, entry) ?? accepted;
+    const isRaised = batch.producerEpoch > entry.producerEpoch;
+    if (transactionVersion >= RAISES_EPOCH && !isRaised && entry.currentTxnFirstOffset >= 0) {
+      return fenced(batch, entry);
+    }
+    const { coordinatorEpoch } = readEndMarker(batch) ?? entry;
+    if (coordinatorEpoch >= entry.coordinatorEpoch) return accepted;
+    return refused(
+      ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+      `coordinator epoch ${coordinatorEpoch} of a marker for producer ${batch.producerId} is before ` +
+        `${entry.coordinatorEpoch}`,
+    );
+  }
+
+  /** Whether the producer has a transaction under way under this epoch. */
+  isInTransaction(producerId: number, producerEpoch: number): boolean {
+    const entry = this.producers.get(producerId);
+    return entry !== undefined && entry.currentTxnFirstOffset >= 0 && entry.producerEpoch === producerEpoch;
+  }
+
+  /**
+   * Takes note of a batch that is in the log, at its final offset. Batches without a producer id change nothing. Gives the
+   * transaction that the batch ends, if there is one.
+   */
+  update(batch: BatchView, now: number): CompletedTransaction | null {
     const { producerId } = batch;
-    if (producerId < 0) return;
+    if (producerId < 0) return null;
     let entry = this.producers.get(producerId);
     if (entry === undefined) {
       entry = {
@@ -125,17 +178,14 @@ export class ProducerState {
     }
     entry.lastSeenMs = now;
     entry.lastTimestamp = batch.maxTimestamp;
+    // A control batch whose marker the compactor removed ends nothing any more.
     if (batch.isControl) {
-      const epoch = coordinatorEpochOf(batch);
-      // A control batch whose marker the compactor removed ends nothing any more.
-      if (epoch !== null) {
-        entry.coordinatorEpoch = epoch;
-        entry.currentTxnFirstOffset = NO_TRANSACTION;
-      }
-      return;
+      const marker = readEndMarker(batch);
+      return marker === null ? null : this.complete(entry, marker, batch.lastOffset);
     }
     if (batch.isTransactional && entry.currentTxnFirstOffset < 0) {
       entry.currentTxnFirstOffset = batch.baseOffset;
+      this.unstable.begin(batch.baseOffset);
     }
     const { batches } = entry;
     // The oldest object is used again: this runs for every batch of every idempotent producer.
@@ -147,17 +197,39 @@ export class ProducerState {
     written.offsetDelta = batch.lastOffsetDelta;
     written.timestamp = batch.maxTimestamp;
     batches.push(written);
+    return null;
   }
 
-  /** Where the oldest transaction under way began; null without one. The last stable offset cannot pass it. */
-  firstUnstableOffset(): number | null {
-    let first: number | null = null;
-    for (const { currentTxnFirstOffset } of this.producers.values()) {
-      if (currentTxnFirstOffset >= 0 && (first === null || currentTxnFirstOffset < first)) {
-        first = currentTxnFirstOffset;
-      }
-    }
-    return first;
+  private complete(
+    entry: ProducerEntry,
+    { isCommit, coordinatorEpoch }: EndMarker,
+    lastOffset: number,
+  ): CompletedTransaction | null {
+    const { producerId, currentTxnFirstOffset: firstOffset } = entry;
+    entry.coordinatorEpoch = coordinatorEpoch;
+    // Without any records, a transaction is nothing to readers.
+    if (firstOffset < 0) return null;
+    entry.currentTxnFirstOffset = NO_TRANSACTION;
+    this.unstable.end(firstOffset, lastOffset);
+    return { producerId, firstOffset, lastOffset, isAborted: !isCommit };
+  }
+
+  /** Where the first transaction under way began; null without one. */
+  get firstOpenTransaction(): number | null {
+    return this.unstable.firstOpen;
+  }
+
+  /**
+   * The first offset that readers of committed records must not reach: of a transaction that is under way, or whose marker is
+   * not committed; null without one.
+   */
+  get firstUnstableOffset(): number | null {
+    return this.unstable.first;
+  }
+
+  /** What is below `highWatermark` is committed. */
+  committedTo(highWatermark: number): void {
+    this.unstable.committedTo(highWatermark);
   }
 
   /**
@@ -169,20 +241,32 @@ export class ProducerState {
       if (currentTxnFirstOffset < 0 && now - lastSeenMs >= expirationMs) this.producers.delete(producerId);
     }
   }
-
-  clear(): void {
-    this.producers.clear();
-  }
 }
 
-/** The coordinator epoch in a transaction marker: version int16, then the epoch; null when the marker is gone. */
-function coordinatorEpochOf(batch: BatchView): number | null {
-  if (batch.recordCount === 0) return null;
-  for (const record of batch.records()) {
-    const { value } = record;
-    return value === null || value.length < 6 ? null : readInt32(value, 2);
+/** The batch that `batch` repeats, of a producer under the same epoch. */
+function duplicateIn(
+  entry: ProducerEntry,
+  { lastSequence, lastOffsetDelta }: BatchView,
+): WrittenBatch | null {
+  for (const written of entry.batches) {
+    if (written.lastSequence === lastSequence && written.offsetDelta === lastOffsetDelta) return written;
   }
   return null;
+}
+
+function outsideTransaction(batch: BatchView, entry: ProducerEntry): ProducerVerdict | null {
+  if (batch.isTransactional || entry.currentTxnFirstOffset < 0) return null;
+  return refused(
+    ErrorCode.INVALID_TXN_STATE,
+    `producer ${batch.producerId} writes outside the transaction that began at ${entry.currentTxnFirstOffset}`,
+  );
+}
+
+function fenced(batch: BatchView, entry: ProducerEntry): ProducerVerdict {
+  return refused(
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    `producer ${batch.producerId} has epoch ${batch.producerEpoch}, last seen was ${entry.producerEpoch}`,
+  );
 }
 
 function outOfOrder(batch: BatchView, detail: string): ProducerVerdict {

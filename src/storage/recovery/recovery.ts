@@ -25,8 +25,10 @@ import { IoError } from "../files/files.ts";
 import { endsFit, startFor } from "../segment/index_lookup.ts";
 import { IntactSearch } from "./intact_search.ts";
 import { type LeaderEpochs, RisingEpochs } from "../epochs/leader_epochs.ts";
-import { ProducerState } from "../producers/producer_state.ts";
+import { abortedTransaction } from "../producers/aborted.ts";
+import { type CompletedTransaction, ProducerState } from "../producers/producer_state.ts";
 import { floorSegment, type Segment } from "../segment/segment.ts";
+import type { AbortedTransaction } from "../segment/transaction_index.ts";
 import type { Snapshots } from "../producers/snapshots.ts";
 import { isZeroFrom, reasonNotToCut } from "./torn_end.ts";
 
@@ -76,6 +78,12 @@ export interface Cut {
   /** All that was cut off is one batch, whole in length, but not with the content that its checksum is of. */
   checksumFails: boolean;
 }
+
+/** What it takes to find out about producers. */
+export type ProducersInput = Pick<
+  RecoveryInput,
+  "segments" | "snapshots" | "now" | "indexIntervalBytes" | "onWarning"
+>;
 
 /** Checks and mends. Throws `IoError`. */
 export function recover(i: RecoveryInput): Recovery {
@@ -128,6 +136,10 @@ export function recover(i: RecoveryInput): Recovery {
     }
     // Of what lies before the recovery point the indexes are on the device, and stay as they are.
     if (index > first || i.recoveryPoint <= segment.baseOffset) segment.resetIndexes();
+    else {
+      segment.transactions.truncateTo(i.recoveryPoint);
+      if (!segment.transactions.isSound(segment.baseOffset)) remakeTransactions(i, segment, i.recoveryPoint);
+    }
     const gap: [number, number] | null = segment.baseOffset > nextOffset
       ? [nextOffset, segment.baseOffset]
       : null;
@@ -145,7 +157,7 @@ export function recover(i: RecoveryInput): Recovery {
       segment.index(position, size, lastOffset, maxTimestampAt(bytes, at), intervalBytes);
       rising.note(leaderEpochAt(bytes, at), baseOffset);
       if (lastOffset >= producersUpTo) {
-        noteProducer(producers, bytes, at, i.now);
+        noteBatch(producers, bytes, at, i.now, (each) => segment.transactions.add(each));
         producersUpTo = lastOffset + 1;
       }
       nextOffset = lastOffset + 1;
@@ -171,7 +183,10 @@ export function recover(i: RecoveryInput): Recovery {
       segment.size = end;
     }
     // What the indexes say of records that are lost must not be taken for what comes in their place.
-    if (index === first && nextOffset < i.recoveryPoint) segment.rebuildIndexes(i.indexIntervalBytes);
+    if (index === first && nextOffset < i.recoveryPoint) {
+      segment.rebuildIndexes(i.indexIntervalBytes);
+      segment.transactions.truncateTo(nextOffset);
+    }
     // Below the recovery point an entry that is missing was damaged. If the machine stopped, the next stop may tear it.
     if (!i.machineStopped || segment.offsetOfMaxTimestamp >= i.recoveryPoint) finishIndexes(segment, i);
     if (gap === null) continue;
@@ -296,13 +311,7 @@ function openIndexes(segment: Segment, indexIntervalBytes: number): void {
  * after the last batch that went in. Throws `IoError`.
  */
 export function producersAt(
-  i: {
-    segments: Segment[];
-    snapshots: Snapshots;
-    now: number;
-    indexIntervalBytes: number;
-    onWarning(text: string): void;
-  },
+  i: ProducersInput,
   offset: number,
 ): { producers: ProducerState; upTo: number } {
   const loaded = i.snapshots.load(offset, i.now, i.onWarning);
@@ -329,8 +338,38 @@ export function producersAt(
   return { producers, upTo };
 }
 
-function noteProducer(producers: ProducerState, bytes: Uint8Array, at: number, now: number): void {
-  if (bytes[at + MAGIC_AT] === 2) producers.update(new BatchView(bytes, at), now);
+function noteProducer(
+  producers: ProducerState,
+  bytes: Uint8Array,
+  at: number,
+  now: number,
+): CompletedTransaction | null {
+  return bytes[at + MAGIC_AT] === 2 ? producers.update(new BatchView(bytes, at), now) : null;
+}
+
+/** As {@link noteProducer}; gives `aborted` a transaction that is aborted there. */
+function noteBatch(
+  producers: ProducerState,
+  bytes: Uint8Array,
+  at: number,
+  now: number,
+  aborted: (transaction: AbortedTransaction) => void,
+): void {
+  const completed = noteProducer(producers, bytes, at, now);
+  if (completed?.isAborted === true) aborted(abortedTransaction(producers, completed));
+}
+
+/** Makes a segment's index of transactions anew from the batches before `upTo`. Throws `IoError`. */
+export function remakeTransactions(i: ProducersInput, segment: Segment, upTo = Infinity): void {
+  i.onWarning(`making ${segment.transactions.file.path} anew, which does not fit its segment`);
+  const entries: AbortedTransaction[] = [];
+  const { producers } = producersAt(i, segment.baseOffset);
+  scanBatches(segment.log, 0, segment.size, (bytes, at, size) => {
+    if (lastOffsetAt(bytes, at) >= upTo) return false;
+    if (isIntact(bytes, at, size)) noteBatch(producers, bytes, at, i.now, (each) => entries.push(each));
+    return true;
+  });
+  segment.transactions.replace(entries);
 }
 
 /**

@@ -48,6 +48,18 @@ export function batchHolding(segment: Segment, position: number, offset: number)
   return holder;
 }
 
+/** Where the first batch begins that ends at `offset` or after it; the segment's end when none does. Throws `IoError`. */
+export function positionOf(segment: Segment, offset: number, rebuild: Rebuild): number {
+  let position = startFor(segment, offset, rebuild);
+  let isFound = false;
+  walk(segment, position, (peek) => {
+    isFound = lastOffsetAt(peek, 0) >= offset;
+    if (!isFound) position += sizeAt(peek, 0);
+    return !isFound;
+  });
+  return position;
+}
+
 /**
  * The last batch that the index knows to begin at or before `position`: where, and its base offset. Null when there is none,
  * or what the index says is not so. The indexes must be open. Throws `IoError`.

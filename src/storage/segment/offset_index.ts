@@ -96,6 +96,12 @@ export class OffsetIndex extends EntryFile {
     return this.entry(this.floorIndex(offset - this.baseOffset, relativeOffset));
   }
 
+  /** The offset of the first entry that is at least `offset`; null without one. Throws `IoError`. */
+  ceiling(offset: number): number | null {
+    const index = this.floorIndex(offset - this.baseOffset - 1, relativeOffset) + 1;
+    return index < this.count ? this.entry(index)!.offset : null;
+  }
+
   /** The last entry whose position is at most `position`; null without one. Throws `IoError`. */
   floorByPosition(position: number): { offset: number; position: number } | null {
     return this.entry(this.floorIndex(position, positionOf));

@@ -1,6 +1,7 @@
 /**
- * A segment: a stretch of the log in one file, with its two indexes. Offsets in the indexes are relative to
- * `baseOffset`; `size` says where the log ends, whatever a failed write left behind it in the file.
+ * A segment: a stretch of the log in one file, with its two indexes, and with that of aborted transactions where there
+ * are any. Offsets in the two are relative to `baseOffset`; `size` says where the log ends, whatever a failed write left
+ * behind it in the file. "The indexes" are those two: of the third, entries come from the producers, not from batches.
  */
 
 import {
@@ -21,6 +22,7 @@ import {
 } from "../directory/names.ts";
 import { OffsetIndex } from "./offset_index.ts";
 import { TimeIndex } from "./time_index.ts";
+import { TransactionIndex } from "./transaction_index.ts";
 
 /** Offsets in an index are 31 bits. */
 export const MAX_RELATIVE_OFFSET = 0x7fff_ffff;
@@ -37,6 +39,7 @@ export class Segment {
   readonly log: PooledFile;
   readonly offsets: OffsetIndex;
   readonly times: TimeIndex;
+  readonly transactions: TransactionIndex;
   /** Largest record timestamp, -1 for none, and the last offset of its batch. Known once the indexes are open. */
   maxTimestamp = -1;
   offsetOfMaxTimestamp: number;
@@ -75,6 +78,7 @@ export class Segment {
     this.log = file(LOG_SUFFIX);
     this.offsets = new OffsetIndex(file(OFFSET_INDEX_SUFFIX), baseOffset);
     this.times = new TimeIndex(file(TIME_INDEX_SUFFIX), baseOffset);
+    this.transactions = new TransactionIndex(file(TRANSACTION_INDEX_SUFFIX));
     this.offsetOfMaxTimestamp = baseOffset;
   }
 
@@ -90,6 +94,7 @@ export class Segment {
     this.isPreallocated = preallocatedBytes > 0;
     this.offsets.reset();
     this.times.reset();
+    this.transactions.reset();
     this.trimIndexes();
     this.unsynced = true;
   }
@@ -166,10 +171,11 @@ export class Segment {
     this.isPartlyIndexed = isDamaged || end < this.size;
   }
 
-  /** Empties both indexes, making them when missing. */
+  /** Empties both indexes, making them when missing, and that of transactions. */
   resetIndexes(): void {
     this.offsets.reset();
     this.times.reset();
+    this.transactions.reset();
     this.forgetTimes();
   }
 
@@ -199,6 +205,7 @@ export class Segment {
     this.syncedSize = Math.min(this.syncedSize, position);
     this.unsynced = true;
     this.truncateIndexes(position, offset);
+    this.transactions.truncateTo(offset);
     // What the indexes do not reach any more may begin before what was cut off.
     scanBatches(this.log, this.positionBefore(offset), position, (bytes, at) => {
       const timestamp = maxTimestampAt(bytes, at);
@@ -257,9 +264,11 @@ export class Segment {
     return this.offsets.isDue || this.times.isDue;
   }
 
+  /** Writes what waits, of all three. Throws `IoError`. */
   writeIndexes(): void {
     this.offsets.write();
     this.times.write();
+    this.transactions.write();
   }
 
   /** When no more will come, for now: the largest timestamp goes into the index, and both to the file. */
@@ -332,7 +341,7 @@ export class Segment {
   }
 
   private get files(): PooledFile[] {
-    return [this.log, this.offsets.file, this.times.file];
+    return [this.log, this.offsets.file, this.times.file, this.transactions.file];
   }
 }
 

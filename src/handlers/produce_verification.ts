@@ -1,0 +1,116 @@
+/**
+ * Whether a producer's transaction has the partitions that its batches are for (KIP-890). Only the first batch of a
+ * transaction at a partition has to wait for that: from Produce version 12 on its coordinator adds the partition to the
+ * transaction, before that it says whether the client did.
+ */
+import { ErrorCode, errorName } from "../codec/errors.ts";
+import type { BatchView } from "../codec/batch.ts";
+import { type Partition, UNVERIFIED } from "../replication/partition.ts";
+import type { Verification } from "../storage/producers/producer_state.ts";
+import type { Services } from "./context.ts";
+import { withStorageErrors } from "./storage_errors.ts";
+
+/** The first version that adds partitions, and whose clients begin each transaction with sequence 0. */
+const firstThatAdds = 12;
+/** The first version that knows TRANSACTION_ABORTABLE. */
+const firstWithAbortable = 11;
+
+/** A transactional batch and where it goes. */
+export interface TransactionalBatch {
+  readonly partition: Partition;
+  readonly batch: BatchView;
+}
+
+export interface TransactionalRequest {
+  readonly transactionalId: string;
+  readonly version: number;
+  readonly timeoutMs: number;
+}
+
+/** What a batch is appended under: at once, or when the coordinator has answered, which may be with an error. */
+export interface Verifying {
+  readonly verification: Verification | null;
+  /** Null: there is nothing to wait for. Those of a producer at a partition resolve in the order in which they came. */
+  readonly errorCode: Promise<number> | null;
+}
+
+/** Asks once for all of the request's batches, which are of one producer, where that is needed. */
+export function verify(
+  batches: readonly TransactionalBatch[],
+  { transactionalId, version, timeoutMs }: TransactionalRequest,
+  services: Services,
+): Verifying[] {
+  const adds = version >= firstThatAdds;
+  if (!adds && !services.config.get("transaction.partition.verification.enable")) {
+    return batches.map(() => ({ verification: UNVERIFIED, errorCode: null }));
+  }
+  const [{ batch: { producerId, producerEpoch } }] = batches;
+  const guards = batches.map(({ partition, batch: { baseSequence } }) =>
+    // Where the disk fails, so does the append.
+    withStorageErrors(
+      () => partition.beginVerification(producerId, producerEpoch, baseSequence, adds),
+      () => null,
+    )
+  );
+  const news = batches.flatMap(({ partition }, i) => {
+    const guard = guards[i];
+    return guard !== null && guard.asked?.producerEpoch !== producerEpoch ? [{ partition, guard }] : [];
+  });
+  if (news.length > 0) {
+    const partitions = news.map(({ partition: { topic, index } }) => ({ topic, partition: index }));
+    const request = { transactionalId, producerId, producerEpoch, partitions, verifyOnly: !adds };
+    const answer = ask(request, timeoutMs, services);
+    for (const [i, { guard }] of news.entries()) {
+      guard.asked = { producerEpoch, errorCode: answer.then((codes) => codes[i]) };
+    }
+    const done = () => news.forEach(({ guard }) => guard.asked = null);
+    answer.then(done, done);
+  }
+  return guards.map((guard) => ({ verification: guard, errorCode: guard?.asked?.errorCode ?? null }));
+}
+
+type AddPartitions = Parameters<Services["transactions"]["addPartitions"]>[0];
+
+/**
+ * The coordinator's answer. Where it adds partitions, the transaction before may still be ending: it is asked again soon,
+ * since clients would wait longer.
+ */
+async function ask(
+  request: AddPartitions,
+  timeoutMs: number,
+  services: Services,
+): Promise<readonly number[]> {
+  const { clock, config, transactions } = services;
+  const longestWaitMs = config.get("add.partitions.to.txn.retry.backoff.ms");
+  const endMs = clock.monotonic() +
+    Math.min(config.get("add.partitions.to.txn.retry.backoff.max.ms"), timeoutMs);
+  for (let waitMs = 1;; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+    const { errorCodes } = await transactions.addPartitions(request);
+    const isEnding = errorCodes.includes(ErrorCode.CONCURRENT_TRANSACTIONS);
+    if (!isEnding || request.verifyOnly || clock.monotonic() >= endMs) return errorCodes;
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}
+
+const coordinatorIsAway: ReadonlySet<number> = new Set([
+  ErrorCode.NETWORK_EXCEPTION,
+  ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+  ErrorCode.COORDINATOR_NOT_AVAILABLE,
+  ErrorCode.NOT_COORDINATOR,
+]);
+
+/** What a producer is told where its coordinator has answered with an error: codes that its version knows what to do with. */
+export function verificationError(
+  errorCode: number,
+  version: number,
+): { readonly errorCode: number; readonly text: string } {
+  const text = `The coordinator does not have the partition in the transaction: ${errorName(errorCode)}`;
+  if (errorCode === ErrorCode.PRODUCER_FENCED) return { errorCode: ErrorCode.INVALID_PRODUCER_EPOCH, text };
+  if (errorCode === ErrorCode.TRANSACTION_ABORTABLE && version < firstWithAbortable) {
+    return { errorCode: ErrorCode.INVALID_TXN_STATE, text };
+  }
+  // One that clients of any age send the batch again after, without looking for another leader.
+  const isPassing = coordinatorIsAway.has(errorCode) ||
+    (errorCode === ErrorCode.CONCURRENT_TRANSACTIONS && version < firstThatAdds);
+  return { errorCode: isPassing ? ErrorCode.NOT_ENOUGH_REPLICAS : errorCode, text };
+}

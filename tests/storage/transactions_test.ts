@@ -1,0 +1,307 @@
+/** Transactions in one log: what is stable, what was aborted, and who may write. */
+import { assertEquals } from "@std/assert/equals";
+import type { BatchOptions } from "../../src/codec/batch.ts";
+import { buildEndMarker } from "../../src/codec/end_marker.ts";
+import { ErrorCode } from "../../src/codec/errors.ts";
+import type { Files } from "../../src/storage/files/files.ts";
+import { MemoryFiles } from "../../src/storage/files/memory.ts";
+import type { LogConfig } from "../../src/storage/log/config.ts";
+import type { Log } from "../../src/storage/log/log.ts";
+import type { Verification } from "../../src/storage/producers/producer_state.ts";
+import { readTransactionIndex } from "../../src/storage/segment/transaction_index.ts";
+import { append, batch, contentOf, damage, mustAppend, openLog, START } from "./helpers.ts";
+
+const VERIFIED: Verification = { lowestSequence: Infinity, beginsAtZero: false };
+const { NONE, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, OUT_OF_ORDER_SEQUENCE_NUMBER } = ErrorCode;
+const { TRANSACTION_COORDINATOR_FENCED } = ErrorCode;
+
+/** A log whose high watermark follows its end, as that of a partition alone does. */
+async function transactionalLog(config: Partial<LogConfig> = {}, files = new MemoryFiles(() => START)) {
+  const setup = await openLog(config, files);
+  const sequences = new Map<number, number>();
+  const { log } = setup;
+  const committed = <T>(result: T): T => {
+    log.highWatermark = log.nextOffset;
+    return result;
+  };
+  return {
+    ...setup,
+    files,
+    /** Appends `count` records of a producer's transaction. */
+    write: (producerId: number, count = 1, o: BatchOptions = {}) => {
+      const baseSequence = sequences.get(producerId) ?? 0;
+      sequences.set(producerId, baseSequence + count);
+      const bytes = batch(count, { producerId, producerEpoch: 0, baseSequence, isTransactional: true, ...o });
+      return committed(mustAppend(log, bytes, { verification: VERIFIED }));
+    },
+    abort: (producerId: number) => committed(mustAppend(log, ...marker(producerId, false))),
+    commit: (producerId: number) => committed(mustAppend(log, ...marker(producerId, true))),
+    plain: (count = 1) => committed(mustAppend(log, batch(count))),
+  };
+}
+
+function marker(
+  producerId: number,
+  isCommit: boolean,
+  { producerEpoch = 0, coordinatorEpoch = 0, transactionVersion = 0 } = {},
+) {
+  const bytes = buildEndMarker({ producerId, producerEpoch, isCommit, coordinatorEpoch }, START);
+  return [bytes, { origin: "coordinator", transactionVersion }] as const;
+}
+
+const offsetsOf = (log: Log, from = 0, to = log.nextOffset) =>
+  log.abortedTransactions(from, to).map(({ producerId, firstOffset }) => [producerId, firstOffset]);
+
+Deno.test("Log.lastStableOffset is the first offset of the oldest open transaction", async () => {
+  const { log, write, commit, abort, plain } = await transactionalLog();
+  plain(3);
+  assertEquals(log.lastStableOffset, 3);
+  write(1);
+  write(2);
+  write(1);
+  plain();
+  assertEquals(log.lastStableOffset, 3);
+  commit(2);
+  assertEquals(log.lastStableOffset, 3);
+  write(2);
+  abort(1);
+  assertEquals(log.lastStableOffset, 8);
+  commit(2);
+  assertEquals(log.lastStableOffset, log.nextOffset);
+});
+
+Deno.test("Log.lastStableOffset waits for a marker to be committed", async () => {
+  const { log, write } = await transactionalLog();
+  write(1, 2);
+  mustAppend(log, ...marker(1, true));
+  mustAppend(log, batch(2));
+  assertEquals([log.highWatermark, log.lastStableOffset], [2, 0]);
+  log.highWatermark = 3;
+  assertEquals(log.lastStableOffset, 3);
+});
+
+Deno.test("Log.lastStableOffset costs the same with ten thousand open transactions", async () => {
+  const { log, write, commit } = await transactionalLog();
+  for (let id = 0; id < 10_000; id++) write(id);
+  const began = performance.now();
+  for (let asked = 0; asked < 100_000; asked++) assertEquals(log.lastStableOffset === 0, true);
+  const askedMs = performance.now() - began;
+  assertEquals(askedMs < 2000, true, `${askedMs} ms for 100,000 calls`);
+  for (let id = 9_999; id > 0; id--) commit(id);
+  assertEquals(log.lastStableOffset, 0);
+  commit(0);
+  assertEquals(log.lastStableOffset, log.nextOffset);
+});
+
+Deno.test("Log.lastStableOffset follows the log's start past an open transaction", async () => {
+  const { log, write } = await transactionalLog();
+  write(1, 5);
+  log.deleteRecordsBefore(3);
+  assertEquals(log.lastStableOffset, 3);
+});
+
+Deno.test("Log.append() takes a transactional batch that is verified, and those after it until the marker", async () => {
+  const { log, write, commit } = await transactionalLog();
+  const next = (baseSequence: number) =>
+    append(log, batch(1, { producerId: 1, producerEpoch: 0, baseSequence, isTransactional: true }));
+  assertEquals(next(0).errorCode, INVALID_TXN_STATE);
+  write(1);
+  assertEquals(next(1).errorCode, NONE);
+  commit(1);
+  assertEquals(next(1).duplicate, true, "what was written already is known before anything else");
+  assertEquals(next(2).errorCode, INVALID_TXN_STATE);
+});
+
+for (
+  const [what, verification, baseSequence, errorCode] of [
+    ["takes the lowest sequence", { lowestSequence: 3, beginsAtZero: false }, 3, NONE],
+    [
+      "refuses one above the lowest",
+      { lowestSequence: 3, beginsAtZero: false },
+      4,
+      OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ],
+    [
+      "refuses a beginning elsewhere than at 0",
+      { lowestSequence: 3, beginsAtZero: true },
+      3,
+      OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ],
+  ] as const
+) {
+  Deno.test(`Log.append() of a producer not known, in a transaction, ${what} that came to be verified`, async () => {
+    const { log } = await openLog();
+    const bytes = batch(1, { producerId: 1, producerEpoch: 0, baseSequence, isTransactional: true });
+    assertEquals(append(log, bytes, { verification }).errorCode, errorCode);
+  });
+}
+
+for (
+  const [what, o, errorCode] of [
+    ["the producer's epoch", {}, NONE],
+    ["a higher epoch", { producerEpoch: 3, transactionVersion: 2 }, NONE],
+    ["an older producer epoch", { producerEpoch: 1 }, INVALID_PRODUCER_EPOCH],
+    [
+      "the epoch of a transaction that should have raised it",
+      { transactionVersion: 2 },
+      INVALID_PRODUCER_EPOCH,
+    ],
+    ["an older coordinator epoch", { coordinatorEpoch: 4 }, TRANSACTION_COORDINATOR_FENCED],
+    [
+      "older epochs of both",
+      { producerEpoch: 1, coordinatorEpoch: 4 },
+      INVALID_PRODUCER_EPOCH,
+    ],
+  ] as [string, { producerEpoch?: number; coordinatorEpoch?: number; transactionVersion?: number }, number][]
+) {
+  Deno.test(`Log.append() judges a marker of ${what}`, async () => {
+    const { log, write } = await transactionalLog();
+    const epochs = { producerEpoch: 2, coordinatorEpoch: 5 };
+    mustAppend(log, ...marker(1, true, epochs));
+    write(1, 1, { producerEpoch: 2 });
+    assertEquals(append(log, ...marker(1, true, { ...epochs, ...o })).errorCode, errorCode);
+  });
+}
+
+Deno.test("a marker without a transaction changes the producer's entry, and nothing for readers", async () => {
+  const { log, abort } = await transactionalLog();
+  abort(1);
+  assertEquals([log.lastStableOffset, offsetsOf(log)], [1, []]);
+  const [{ producerEpoch, coordinatorEpoch, batches }] = log.activeProducers();
+  assertEquals([producerEpoch, coordinatorEpoch, batches], [0, 0, []]);
+});
+
+Deno.test("the transaction index has each aborted transaction with what was stable when it ended", async () => {
+  const { log, files, write, commit, abort, plain } = await transactionalLog();
+  write(1); // 0
+  write(2); // 1
+  write(3); // 2
+  commit(3); // 3
+  assertEquals(files.stat(`${log.path}/00000000000000000000.txnindex`), null);
+  abort(2); // 4, while that of 1 is open
+  plain(); // 5
+  abort(1); // 6
+  assertEquals(readTransactionIndex(contentOf(files, `${log.path}/00000000000000000000.txnindex`)), [
+    { producerId: 2, firstOffset: 1, lastOffset: 4, lastStableOffset: 0 },
+    { producerId: 1, firstOffset: 0, lastOffset: 6, lastStableOffset: 7 },
+  ]);
+});
+
+/** A log of small segments with aborted transactions, and a list of them. */
+async function abortedLog(files = new MemoryFiles(() => START)) {
+  const made = await transactionalLog({ segmentBytes: 400, indexIntervalBytes: 100 }, files);
+  const { write, abort, commit } = made;
+  const aborted: { producerId: number; firstOffset: number; lastOffset: number }[] = [];
+  const begun = new Map<number, number>();
+  for (let i = 0; i < 60; i++) {
+    const producerId = i % 3;
+    const offset = write(producerId);
+    if (!begun.has(producerId)) begun.set(producerId, offset);
+    if (i % 4 !== 3) continue;
+    if (i % 8 === 3) {
+      aborted.push({ producerId, firstOffset: begun.get(producerId)!, lastOffset: abort(producerId) });
+    } else commit(producerId);
+    begun.delete(producerId);
+  }
+  return { ...made, aborted };
+}
+
+Deno.test("Log.abortedTransactions() names all that a reader needs, over several segments", async () => {
+  const { log, aborted } = await abortedLog();
+  assertEquals(log.segmentBaseOffsets.length > 5, true);
+  for (let from = 0; from < log.nextOffset; from++) {
+    for (let to = from + 1; to <= log.nextOffset; to += 7) {
+      const found = log.abortedTransactions(from, to);
+      const needed = aborted.filter(({ firstOffset, lastOffset }) => lastOffset >= from && firstOffset < to);
+      const missing = needed.filter(({ lastOffset }) => !found.some((one) => one.lastOffset === lastOffset));
+      assertEquals(missing, [], `from ${from} to ${to}`);
+      // More may be named than is needed, but nothing that was not aborted, nor what ended before.
+      assertEquals(found.every(({ lastOffset }) => lastOffset >= from), true);
+    }
+  }
+  assertEquals(
+    log.abortedTransactions(0, log.nextOffset).map(({ lastOffset }) => lastOffset),
+    aborted.map((one) => one.lastOffset),
+  );
+});
+
+for (const how of ["closed", "killed"] as const) {
+  Deno.test(`what is open and what was aborted is known after the process was ${how}`, async () => {
+    const { log, files, manager, aborted, write } = await abortedLog();
+    write(7);
+    const [stable, end] = [log.lastStableOffset, log.nextOffset];
+    const index = indexes(files, log);
+    if (how === "closed") await manager.close();
+    const left = how === "closed" ? files : files.crashed("killed");
+    const again = await transactionalLog({ segmentBytes: 400, indexIntervalBytes: 100 }, left);
+    const after = again.log;
+    after.highWatermark = after.nextOffset;
+    assertEquals([after.nextOffset, after.lastStableOffset], [end, stable]);
+    assertEquals(
+      after.abortedTransactions(0, end).map(({ lastOffset }) => lastOffset),
+      aborted.map((one) => one.lastOffset),
+    );
+    assertEquals(indexes(left, after), index);
+  });
+}
+
+/** The transaction indexes by their segments. */
+function indexes(files: Files, log: Log) {
+  return files.list(log.path).filter(({ name }) => name.endsWith(".txnindex"))
+    .map(({ name }) => [name, readTransactionIndex(contentOf(files, `${log.path}/${name}`))])
+    .sort();
+}
+
+Deno.test("Log.truncateTo() takes aborted transactions back, and opens those again whose marker is gone", async () => {
+  const { log, files, write, abort } = await transactionalLog();
+  write(1); // 0
+  abort(1); // 1
+  write(1); // 2
+  abort(1); // 3
+  log.truncateTo(3);
+  log.highWatermark = log.nextOffset;
+  assertEquals([log.lastStableOffset, offsetsOf(log)], [2, [[1, 0]]]);
+  log.truncateTo(1);
+  log.highWatermark = log.nextOffset;
+  assertEquals([log.lastStableOffset, offsetsOf(log)], [0, []]);
+  assertEquals(files.stat(`${log.path}/00000000000000000000.txnindex`), null, "an empty one is none");
+});
+
+Deno.test("a transaction index that cannot be right is made anew from the batches when it is read", async () => {
+  const { log, files, manager, aborted } = await abortedLog();
+  const [[name, before]] = indexes(files, log);
+  const path = `${log.path}/${name}`;
+  await manager.close();
+  damage(files, path, 1, new Uint8Array([9]));
+  const again = await transactionalLog({ segmentBytes: 400, indexIntervalBytes: 100 }, files);
+  assertEquals(
+    again.log.abortedTransactions(0, again.log.nextOffset).map(({ lastOffset }) => lastOffset),
+    aborted.map((one) => one.lastOffset),
+  );
+  assertEquals(readTransactionIndex(contentOf(files, path)), before);
+  assertEquals(again.warnings.filter((warning) => warning.includes(String(name))).length, 1);
+});
+
+Deno.test("an idle producer in a transaction does not expire", async () => {
+  const { log, write, commit, clock } = await transactionalLog();
+  write(1);
+  write(2);
+  commit(2);
+  clock.advance(2 * log.config.producerIdExpirationMs);
+  log.expireProducers(clock.monotonic());
+  assertEquals(log.activeProducers().map(({ producerId }) => producerId), [1]);
+  assertEquals(log.lastStableOffset, 0);
+});
+
+Deno.test("Log.bytesBetween() counts batches of one segment", async () => {
+  const { log } = await openLog({ indexIntervalBytes: 100 });
+  const sizes = Array.from({ length: 20 }, (_, i) => {
+    const bytes = batch(1, { bytes: 10 + i });
+    mustAppend(log, bytes);
+    return bytes.length;
+  });
+  const sum = (from: number, to: number) => sizes.slice(from, to).reduce((a, b) => a + b, 0);
+  for (const [from, to] of [[0, 20], [0, 1], [3, 17], [19, 20], [5, 5]]) {
+    assertEquals(log.bytesBetween(from, to), sum(from, to), `${from} to ${to}`);
+  }
+});

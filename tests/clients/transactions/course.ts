@@ -41,6 +41,8 @@
  * of the broker.
  */
 
+import { join } from "node:path";
+
 import { Prng } from "../../../src/base/prng.ts";
 import type { Client as RawClient } from "../../../src/client/client.ts";
 import { describeTransactions } from "../../../src/codec/messages/describe_transactions.ts";
@@ -97,7 +99,14 @@ export async function runTransactions(
     logDir,
     report,
     settings,
-    (course) => new TransactionsCourse(course, transformer, seed).run(),
+    async (course) => {
+      const running = new TransactionsCourse(course, transformer, seed);
+      try {
+        await running.run();
+      } finally {
+        await Deno.writeTextFile(join(logDir, name, "told.log"), running.told.join("\n"));
+      }
+    },
   );
 }
 
@@ -114,6 +123,7 @@ class Member {
     command: readonly string[],
     readonly id: string,
     private readonly outcomes: Outcome[],
+    private readonly told: string[],
     private readonly changes: Changes,
   ) {
     this.running = course.start([...command], (line) => this.take(line));
@@ -121,6 +131,9 @@ class Member {
 
   private take(line: Line): void {
     const { event, tx } = line;
+    this.told.push(
+      `${Math.round(performance.now())} ${this.id} ${event} ${tx ?? ""} ${line.error ?? ""}`.trimEnd(),
+    );
     if (event === "ready") this.isReady = true;
     if (event === "holding") this.holding = tx;
     if (event === "committed") this.committed++;
@@ -136,6 +149,8 @@ class TransactionsCourse {
   readonly changes = new Changes();
   readonly random: Prng;
   readonly outcomes: Outcome[] = [];
+  /** What the members said, in order, for whoever wonders at a failure. */
+  readonly told: string[] = [];
   readonly followed: Read[] = [];
   members: Member[] = [];
   feed!: Running;
@@ -290,7 +305,7 @@ class TransactionsCourse {
       "transaction-timeout-ms": transactionTimeoutMs,
     });
     const command = [...this.transformer.command, "transform", ...flags];
-    return new Member(this.course, command, id, this.outcomes, this.changes);
+    return new Member(this.course, command, id, this.outcomes, this.told, this.changes);
   }
 
   /** Kills a member as a crash would, and starts another with its id. */

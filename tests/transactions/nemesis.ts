@@ -86,8 +86,12 @@ async function restart({ broker, random, pause, note }: Nemesis, signal: "SIGKIL
   note("the broker is there again");
 }
 
-/** One of those that write, or a member of the group of readers: the others hold the history together. */
+/** One of those that write, or now and then a member of the group of readers: the others hold the history together. */
 function victim({ workers, random }: Nemesis): Worker {
-  const all = workers.working().filter(({ slot }) => slot.role !== "reader" || slot.group !== undefined);
-  return random.pick(all);
+  const isMember = random.chance(0.1);
+  return random.pick(
+    workers.working().filter(({ slot }) =>
+      isMember ? slot.role === "reader" && slot.group !== undefined : slot.role !== "reader"
+    ),
+  );
 }

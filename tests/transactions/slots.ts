@@ -13,6 +13,11 @@ const python = [".cache/clients/python/bin/python", "tests/clients/python/worklo
 const java = javaCommand("4.4", "Workload");
 const libraries = { java, librdkafka: python };
 export type Library = keyof typeof libraries;
+/** A process of Java's costs more. */
+const WRITERS: Record<Library, readonly string[]> = {
+  java: ["writer"],
+  librdkafka: ["writer-a", "writer-b"],
+};
 
 export interface Output {
   readonly group: string;
@@ -50,7 +55,7 @@ export function slotsOf(chosen: readonly Library[]): Slot[] {
         : { group, flags: { ...transactional, topics: input, output: placesOf([output]) } }),
     });
     return [
-      transactor("writer", "writer"),
+      ...WRITERS[library].map((name) => transactor(name, "writer")),
       transactor("transformer-a", "transformer"),
       transactor("transformer-b", "transformer"),
       {

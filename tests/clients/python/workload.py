@@ -15,13 +15,11 @@ import time
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 
 from adapter import emit, now, on_stdin_closed, text
 
@@ -146,6 +144,8 @@ class Transactor(Program):
             "socket.timeout.ms": min(self.args.request_timeout_ms, timeout),
             "reconnect.backoff.max.ms": 1000,
             "linger.ms": 5,
+            # when it has found the only broker gone and begun anew, librdkafka 2.16 waits for ever to send a group's offsets
+            "metadata.recovery.strategy": "none",
         })
         emit(f="init", type="invoke", at=now())
         self.until_done(lambda: producer.init_transactions(CALL_S), "init")
@@ -161,6 +161,7 @@ class Transactor(Program):
                 error = failure.args[0]
                 if error.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
                     raise Fenced(f"{what}: {error}") from failure
+                print(f"{what}: {error}", file=sys.stderr)
                 if error.retriable() and self.running:
                     continue
                 if error.txn_requires_abort():
@@ -201,6 +202,7 @@ class Transactor(Program):
         return False
 
     def abort_after(self, failure, txn):
+        print(f"abort after {failure}", file=sys.stderr)
         try:
             self.until_done(lambda: self.producer.abort_transaction(CALL_S), "abort")
             emit(f="txn", type="fail", at=now(), txn=txn, error=str(failure))
@@ -318,21 +320,23 @@ class Offsets(Program):
     """Asks again and again for the offsets of groups, of which what is in open transactions is not settled."""
 
     def run(self):
-        admin = AdminClient({"bootstrap.servers": self.args.bootstrap, "reconnect.backoff.max.ms": 1000})
+        # without subscribing: the admin client of confluent-kafka 2.16 crashes where the coordinator is not there
+        consumers = {group: self.consumer(group) for group in self.args.group.split(",")}
         while self.running:
-            for group in self.args.group.split(","):
-                self.ask(admin, group)
+            for group, consumer in consumers.items():
+                self.ask(consumer, group)
             time.sleep(0.3)
+        for consumer in consumers.values():
+            consumer.close()
 
-    def ask(self, admin, group):
+    def ask(self, consumer, group):
         began = now()
-        wanted = [ConsumerGroupTopicPartitions(group, places(self.args.topics))]
         try:
-            found = admin.list_consumer_group_offsets(wanted, require_stable=True, request_timeout=CALL_S)[group].result()
+            found = consumer.committed(places(self.args.topics), timeout=CALL_S)
         except KafkaException as failure:
             print(f"offsets of {group}: {failure}", file=sys.stderr)
             return
-        offsets = [[f"{p.topic}-{p.partition}", p.offset] for p in found.topic_partitions if not p.error and p.offset >= 0]
+        offsets = [[f"{p.topic}-{p.partition}", p.offset] for p in found if not p.error and p.offset >= 0]
         emit(f="offsets", at=now(), began=began, group=group, offsets=offsets)
 
 

@@ -56,7 +56,10 @@ function writeAll(asked: Asked, services: Services) {
 }
 
 function write(topic: string, partition: number, marker: TransactionMarker, services: Services) {
+  const { producerId, producerEpoch, transactionVersion } = marker;
+  // In a batch, -1 stands for no producer. No coordinator sends it.
+  if (producerId < 0 || producerEpoch < 0 || transactionVersion < 0) return ErrorCode.INVALID_REQUEST;
   // No producer has such an id, and a rounded one would be somebody else's.
-  if (!Number.isSafeInteger(marker.producerId)) return ErrorCode.INVALID_PRODUCER_ID_MAPPING;
+  if (!Number.isSafeInteger(producerId)) return ErrorCode.INVALID_PRODUCER_ID_MAPPING;
   return services.markers.writeMarker(topic, partition, marker, services.clock.now());
 }

@@ -3,7 +3,7 @@
  * them (KIP-447), version 5 on makes them part of the transaction (KIP-890), version 6 names topics by id.
  */
 import { ErrorCode } from "../codec/errors.ts";
-import { txnOffsetCommit } from "../codec/messages/txn_offset_commit.ts";
+import type { txnOffsetCommit } from "../codec/messages/txn_offset_commit.ts";
 import { commitTopics } from "./commit_topics.ts";
 import type { Handler } from "./context.ts";
 

@@ -16,6 +16,8 @@ export const writeTxnMarkersHandler: Handler<typeof writeTxnMarkers> = async (re
   const writing = request.markers.map((marker) => writeAll(marker, services));
   const byProducer = new Map<bigint, Results>();
   for (const [i, results] of (await Promise.all(writing)).entries()) {
+    // Of whom nothing is asked, nothing is said, as in Kafka.
+    if (results.length === 0) continue;
     const { producerId } = request.markers[i];
     let all = byProducer.get(producerId);
     if (all === undefined) byProducer.set(producerId, all = new Map());

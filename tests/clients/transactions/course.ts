@@ -293,7 +293,7 @@ class TransactionsCourse {
   private startFeed(): void {
     const flags = this.flags({
       ...{ topic: input, partitions: partitions.length, producer: "feed", idempotent: "true", acks: "all" },
-      ...{ codec: "lz4", rate, seed: this.seed },
+      ...{ codec: "gzip", rate, seed: this.seed },
     });
     this.feed = this.course.start([...reference.command, "pump", ...flags]);
   }

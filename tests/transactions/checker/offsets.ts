@@ -59,7 +59,7 @@ function checkObservations(
     place,
     all.filter(({ txn }) => txn.isCommitted).sort((a, b) => a.txn.endedAt - b.txn.endedAt),
   ]));
-  const least = new Map<Place, { offset: number; at: number; taken: number }>();
+  const least = new Map<Place, { offset: number; taken: number }>();
   for (const { began, at, offsets } of observations) {
     for (const [place, offset] of offsets) {
       const told = `${group} was found at ${offset} of ${place}`;
@@ -72,14 +72,15 @@ function checkObservations(
       } else if (committed.every(({ txn }) => at < txn.askedAt)) {
         violations.add("G1b", `${told}, of ${name(committed[0].txn)}, before it was asked to commit`);
       }
-      const known = least.get(place) ?? { offset: 0, at: 0, taken: 0 };
+      const known = least.get(place) ?? { offset: 0, taken: 0 };
       const ended = settled.get(place) ?? [];
       let { offset: floor, taken } = known;
       for (; taken < ended.length && ended[taken].txn.endedAt <= began; taken++) {
         floor = Math.max(floor, ended[taken].offset);
       }
       if (offset < floor) violations.add("lost", `${told}, after ${floor} had been committed`);
-      least.set(place, { offset: Math.max(floor, offset), at, taken });
+      // What should not have been found is no measure for what is found later.
+      least.set(place, { offset: committed.length > 0 ? Math.max(floor, offset) : floor, taken });
     }
   }
 }

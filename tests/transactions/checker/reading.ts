@@ -80,7 +80,7 @@ class Reader {
 
   moved(): void {
     this.next.clear();
-    this.hasMoved = true;
+    this.hasMoved = !this.fromStart;
     if (!this.fromStart) return;
     for (const [place, { event }] of this.ledger.logs) this.next.set(place, event.start);
   }
@@ -102,8 +102,14 @@ class Reader {
 
   ended(): void {
     if (!this.fromStart) return;
-    for (const [place, { event }] of this.ledger.logs) {
-      this.skip(place, event.end, "unread", `${this.process} ended`);
+    for (const [place, { event, entries }] of this.ledger.logs) {
+      const next = this.next.get(place) ?? event.start;
+      for (const { offset, value, state } of entries) {
+        if (offset < next || !this.isDirty && state !== "committed" || this.given.get(place)?.has(offset)) {
+          continue;
+        }
+        this.violations.add("unread", `${this.process} was not given "${value}" at ${place}@${offset}`);
+      }
     }
   }
 
@@ -111,7 +117,7 @@ class Reader {
   finish(): void {
     for (const { entry, rule, text } of this.skipped) {
       const txn = this.ledger.sender(entry.value, entry.place)?.txn;
-      const isTorn = txn !== undefined && rule !== "unread" &&
+      const isTorn = txn !== undefined &&
         txn.places.some((other) => other !== undefined && this.given.get(other.place)?.has(other.offset));
       this.violations.add(isTorn ? "torn" : rule, text);
     }

@@ -13,6 +13,7 @@ import { consumerProtocolSubscription } from "../../../src/codec/records/consume
 import type { Oracle } from "../areas.ts";
 import { type Broker, eventually, scenario } from "../scenario.ts";
 import { committing, joined, joining, newGroup, rebalancing } from "../setup/groups.ts";
+import { end, stageOffset, transactional } from "../setup/transactions.ts";
 import { createTopic } from "../setup/topics.ts";
 
 /** With one partition one look is at all groups. */
@@ -193,4 +194,24 @@ export const scenarios = [
     await looked(broker, topic);
     await tell(broker, "without", group);
   }),
+  scenario(
+    "no offset expires that a transaction may be about to move, and no group with one",
+    async (broker) => {
+      const topic = await createTopic(broker, "t", {}, 2);
+      for (const commits of [false, true]) {
+        const group = await newGroup(broker, `g${commits}`), alone = await newGroup(broker, `a${commits}`);
+        const producer = await transactional(broker, `p${commits}`);
+        await stageOffset(broker, producer, group, topic, { offset: 9n });
+        await stageOffset(broker, producer, alone, topic, { offset: 9n });
+        for (const partitionIndex of [0, 1]) await commitFor(broker, group, topic, 1n, { partitionIndex });
+        await looked(broker, topic);
+        await tell(broker, "pending", group);
+        await tell(broker, "pending, and nothing else", alone);
+        await end(broker, producer, commits);
+        await looked(broker, topic);
+        await tell(broker, commits ? "committed" : "aborted", group);
+        await tell(broker, `${commits ? "committed" : "aborted"}, and nothing else`, alone);
+      }
+    },
+  ),
 ];

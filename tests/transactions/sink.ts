@@ -5,7 +5,7 @@
  */
 import { assertEquals } from "@std/assert/equals";
 import { Client } from "../../src/client/client.ts";
-import { batchesIn, BatchView, buildBatch } from "../../src/codec/batch.ts";
+import { batchesIn, type BatchView, buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { addPartitionsToTxn } from "../../src/codec/messages/add_partitions_to_txn.ts";
 import { describeProducers } from "../../src/codec/messages/describe_producers.ts";

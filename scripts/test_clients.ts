@@ -22,6 +22,7 @@ import { comparedTools, runComparedTools } from "../tests/clients/tools/course.t
 import { guarantees, runStreams } from "../tests/clients/streams/course.ts";
 import { courseName, runTransactions } from "../tests/clients/transactions/course.ts";
 import { transformers } from "../tests/clients/transactions/transformers.ts";
+import { runTransactionsChecked, transactionsChecked } from "../tests/transactions/steps.ts";
 
 /** The name under which Kafka's own command-line tools are selected and reported. */
 const javaTools = "java-tools";
@@ -41,6 +42,7 @@ const ownCourses: Record<string, (logDir: string, report: Report) => Promise<voi
     courseName(transformer),
     (logDir: string, report: Report) => runTransactions(transformer, logDir, report),
   ])),
+  [transactionsChecked]: (logDir, report) => runTransactionsChecked(logDir, report),
   [comparedTools]: runComparedTools,
 };
 

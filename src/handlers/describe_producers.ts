@@ -4,6 +4,7 @@
  */
 import { ErrorCode, errorText } from "../codec/errors.ts";
 import type { describeProducers, DescribeProducersResponse } from "../codec/messages/describe_producers.ts";
+import { topicNameProblem } from "../cluster/topic_names.ts";
 import type { ProducerEntry } from "../storage/producers/producer_state.ts";
 import type { Handler, Services } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
@@ -26,7 +27,12 @@ function describe(topic: string, partitionIndex: number, services: Services): De
     errorMessage: errorText(errorCode),
     activeProducers: [],
   });
-  if (partition === undefined) return failed(whyNotHosted(topic, partitionIndex, services));
+  if (partition === undefined) {
+    const isBadName = topicNameProblem(topic) !== null;
+    return failed(
+      isBadName ? ErrorCode.INVALID_TOPIC_EXCEPTION : whyNotHosted(topic, partitionIndex, services),
+    );
+  }
   return withStorageErrors<Described>(() => ({
     partitionIndex,
     errorCode: ErrorCode.NONE,

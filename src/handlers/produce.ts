@@ -132,6 +132,7 @@ function verifyAll(
       }
     }
   }
+  if (batches.length === 0) return new Map();
   const isOfOne = batches.every(({ batch: { producerId, producerEpoch } }) =>
     producerId === batches[0].batch.producerId && producerEpoch === batches[0].batch.producerEpoch
   );

@@ -135,8 +135,8 @@ export class Partition {
 
   /**
    * The guard that the first batch of a producer's transaction here has to bring along as its `verification`, once the
-   * coordinator has said that the partition is in the transaction; null when it is under way here already. A marker that comes
-   * meanwhile takes the guard's worth from it. Throws `IoError`.
+   * coordinator has said that the partition is in the transaction; null when it is under way here already, or the log refuses
+   * the producer anyway. A marker that comes meanwhile takes the guard's worth from it. Throws `IoError`.
    */
   beginVerification(
     producerId: number,
@@ -144,7 +144,7 @@ export class Partition {
     sequence: number,
     beginsAtZero: boolean,
   ): VerificationGuard | null {
-    if (this.log.isInTransaction(producerId, producerEpoch)) return null;
+    if (!this.log.needsVerification(producerId, producerEpoch)) return null;
     return this.verifications.begin(producerId, producerEpoch, sequence, beginsAtZero);
   }
 

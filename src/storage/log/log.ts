@@ -235,10 +235,10 @@ export class Log {
     return bytesBetween(this.state, from, to);
   }
 
-  /** Whether the producer has a transaction under way here under this epoch. Throws `IoError`. */
-  isInTransaction(producerId: number, producerEpoch: number): boolean {
+  /** Whether the producer's coordinator has to be asked about a transactional batch first. Throws `IoError`. */
+  needsVerification(producerId: number, producerEpoch: number): boolean {
     needReady(this.state);
-    return this.state.producers.isInTransaction(producerId, producerEpoch);
+    return this.state.producers.needsVerification(producerId, producerEpoch);
   }
 
   /** The idempotent producers that the log remembers. Throws `IoError`. */

@@ -101,13 +101,13 @@ export class ProducerState {
       const duplicateOf = duplicateIn(entry, batch);
       if (duplicateOf !== null) return { errorCode: ErrorCode.NONE, text: "", duplicateOf };
     }
-    if (isTransactional && verification === null && !this.isInTransaction(batch.producerId, producerEpoch)) {
+    if (entry !== undefined && producerEpoch < entry.producerEpoch) return fenced(batch, entry);
+    if (isTransactional && verification === null && this.needsVerification(batch.producerId, producerEpoch)) {
       return refused(
         ErrorCode.INVALID_TXN_STATE,
         `the partition is not part of a transaction of producer ${batch.producerId}`,
       );
     }
-    if (entry !== undefined && producerEpoch < entry.producerEpoch) return fenced(batch, entry);
     if (verification !== null) {
       const isNew = entry === undefined || entry.batches.length === 0;
       if (verification.beginsAtZero && isNew && baseSequence !== 0) return outOfOrder(batch, "expected 0");
@@ -146,10 +146,14 @@ export class ProducerState {
     );
   }
 
-  /** Whether the producer has a transaction under way under this epoch. */
-  isInTransaction(producerId: number, producerEpoch: number): boolean {
+  /**
+   * Whether the producer's coordinator has to be asked before a transactional batch is judged: not while its transaction is
+   * under way here, nor where the epoch is over, whatever the coordinator says.
+   */
+  needsVerification(producerId: number, producerEpoch: number): boolean {
     const entry = this.producers.get(producerId);
-    return entry !== undefined && entry.currentTxnFirstOffset >= 0 && entry.producerEpoch === producerEpoch;
+    if (entry === undefined || producerEpoch > entry.producerEpoch) return true;
+    return producerEpoch === entry.producerEpoch && entry.currentTxnFirstOffset < 0;
   }
 
   /**

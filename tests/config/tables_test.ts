@@ -112,7 +112,6 @@ Deno.test("broker settings may change when Kafka's may", () => {
 const awaited = [
   "errors.deadletterqueue.auto.create.topics.enable",
   "errors.deadletterqueue.topic.name.prefix",
-  "transaction.partition.verification.enable",
 ];
 
 Deno.test("a setting that may change while the broker runs is asked for somewhere, or said to be without effect", () => {

@@ -14,6 +14,9 @@ export interface Nemesis {
   readonly pause: (ms: number) => Promise<void>;
 }
 
+/** So long it is waited for somebody to be in the middle of a commit. */
+const MIDDLE_MS = 2000;
+
 /** How often each has to do with a course. */
 const WEIGHTS = {
   "kill the broker": 4,
@@ -47,6 +50,7 @@ const actions: Record<Deed, (nemesis: Nemesis) => Promise<void>> = {
   "kill a client": async (nemesis) => {
     const { workers, random, pause, note } = nemesis;
     const worker = victim(nemesis);
+    if (random.chance(0.5)) await workers.commits(worker, MIDDLE_MS);
     note(`SIGKILL of ${worker.process}`);
     await workers.kill(worker);
     if (random.chance(0.5)) await pause(random.between(0, 1500));
@@ -65,6 +69,7 @@ const actions: Record<Deed, (nemesis: Nemesis) => Promise<void>> = {
   "replace a client that is paused": async (nemesis) => {
     const { workers, random, pause, note } = nemesis;
     const worker = victim(nemesis);
+    if (random.chance(0.5)) await workers.commits(worker, MIDDLE_MS);
     note(`SIGSTOP of ${worker.process}, and another in its place`);
     workers.stop(worker);
     const heir = workers.start(worker.slot);
@@ -78,7 +83,9 @@ export function act(deed: Deed, nemesis: Nemesis): Promise<void> {
   return actions[deed](nemesis);
 }
 
-async function restart({ broker, random, pause, note }: Nemesis, signal: "SIGKILL" | "SIGTERM") {
+async function restart(nemesis: Nemesis, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+  const { broker, workers, random, pause, note } = nemesis;
+  if (random.chance(0.5)) await workers.commits(null, MIDDLE_MS);
   note(`${signal} of the broker`);
   await broker.stop(signal);
   if (random.chance(0.5)) await pause(random.between(0, 1500));

@@ -35,6 +35,7 @@ export class Workers {
   /** By group: what its offsets were found to be at last. */
   readonly offsets = new Map<string, { began: number; at: number; of: Map<Place, number> }>();
   private readonly starts = new Map<Slot, number>();
+  private waitingForCommit: { of: Worker | null; wake: () => void }[] = [];
   private fault: Error | null = null;
 
   constructor(
@@ -82,6 +83,7 @@ export class Workers {
   }
 
   stop(worker: Worker): void {
+    if (worker.state !== "works") return; // it was fenced in the meantime
     worker.state = "stopped";
     worker.running.signal("SIGSTOP");
   }
@@ -95,6 +97,15 @@ export class Workers {
   async kill(worker: Worker): Promise<void> {
     worker.state = "killed";
     await this.course.kill(worker.running);
+  }
+
+  /** Resolves while a worker, or any, is about to commit; after `timeoutMs` in any case, as it may be stuck. */
+  async commits(of: Worker | null, timeoutMs: number): Promise<void> {
+    const { promise, resolve: wake } = Promise.withResolvers<void>();
+    this.waitingForCommit.push({ of, wake });
+    const timer = setTimeout(wake, timeoutMs);
+    await promise;
+    clearTimeout(timer);
   }
 
   /** Has workers end as they do by themselves when they are told to. */
@@ -128,6 +139,11 @@ export class Workers {
     const { slot, process } = worker;
     this.record({ ...line, process } as TransactionEvent);
     if (line.f === "fenced") worker.wasFenced = true;
+    if (line.f === "commit") {
+      const waiting = this.waitingForCommit;
+      this.waitingForCommit = waiting.filter(({ of }) => of !== null && of !== worker);
+      for (const { of, wake } of waiting) if (of === null || of === worker) wake();
+    }
     if (line.f === "poll") {
       if (!this.given.has(process)) this.given.set(process, new Map());
       for (const [place, offset] of line.records) this.given.get(process)!.set(place, offset + 1);

@@ -170,7 +170,7 @@ function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: 
       return over(logs, { ...config, ...changes }, clock, ids);
     },
     // deno-lint-ignore no-explicit-any -- the shards are private to the service; tests look at their state
-    shard: (groupId) => (service as any).shards.get(service.partitionOf(groupId)),
+    shard: (groupId) => (service as any).shards.at(service.partitionOf(groupId)),
   };
 }
 

@@ -11,7 +11,7 @@ import {
   offsetCommitValue,
 } from "../../codec/records/offsets.ts";
 import { ZERO_UUID } from "../../codec/uuid.ts";
-import { concatChunks, Writer } from "../../codec/writer.ts";
+import { decodeValue, prefixed } from "../log_record.ts";
 import type { LogRecord } from "../machine.ts";
 import type { CommittedOffset } from "./types.ts";
 
@@ -91,18 +91,6 @@ function encodeValue<S extends Shape>(version: number, message: Message<S>, valu
   return prefixed(version, message, version, value);
 }
 
-function prefixed<S extends Shape>(
-  prefix: number,
-  message: Message<S>,
-  version: number,
-  value: EncodableOf<Message<S>>,
-): Uint8Array {
-  const writer = new Writer();
-  writer.int16(prefix);
-  message.write(writer, version, value);
-  return concatChunks(writer.finish());
-}
-
 /**
  * The fact that a record states; null for record types of other kinds of groups. Throws MalformedFrame when the
  * record is not what its type and version say. Keeps no view on `record`.
@@ -128,13 +116,6 @@ export function decodeFact(record: { key: Uint8Array | null; value: Uint8Array |
     default:
       return null;
   }
-}
-
-function decodeValue<S extends Shape>(message: Message<S>, bytes: Uint8Array): DecodedOf<Message<S>> {
-  const reader = new Reader(bytes);
-  // A value of a version that we do not know is a newer broker's; its tagged fields make the newest known one fit.
-  const version = Math.min(reader.int16(), message.versions[1]);
-  return message.read(reader, version) as DecodedOf<Message<S>>;
 }
 
 function offsetOf(value: DecodedOf<typeof offsetCommitValue>): CommittedOffset {

@@ -20,19 +20,6 @@ export const MAX_PROTOCOLS = 100;
 /** A client id of more UTF-16 units is cut off, before it becomes part of a member id that the protocol has no room for. */
 export const MAX_CLIENT_ID_UNITS = 255;
 
-/** The most bytes of UTF-8 that the records and the older messages have room for in one text. */
-const MAX_TEXT_BYTES = 0x7fff;
-/** What one UTF-16 unit takes at most. */
-const BYTES_PER_UNIT = 3;
-
-const utf8 = new TextEncoder();
-
-/** Whether a text that came from a client can be logged: what was not UTF-8 in it has grown. */
-export function isLoggable(text: string | null): boolean {
-  if (text === null || text.length * BYTES_PER_UNIT <= MAX_TEXT_BYTES) return true;
-  return utf8.encode(text).length <= MAX_TEXT_BYTES;
-}
-
 /** Whether any record has room for a member with these protocols; nobody may bring more than its size in all of them. */
 export function fitAlone(protocols: readonly Protocol[], config: GroupsConfig): boolean {
   let bytes = 0;

@@ -3,9 +3,9 @@
  * Groups that only hold offsets, of consumers that assign partitions to themselves, come into being with a commit.
  */
 import { ErrorCode } from "../../codec/errors.ts";
+import { isLoggable } from "../loggable.ts";
 import type { Ticket } from "../machine.ts";
 import { CONSUMER_PROTOCOL_TYPE, isSubscribedTo, memberError } from "./group.ts";
-import { isLoggable } from "./limits.ts";
 import { renewSession } from "./membership.ts";
 import type {
   CommitReply,

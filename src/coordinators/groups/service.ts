@@ -5,13 +5,15 @@
  */
 import { shortCopy } from "../../base/short_copy.ts";
 import type { Clock } from "../../base/clock.ts";
+import { OFFSETS_TOPIC } from "../../cluster/topic_names.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import type { TransactionMarker } from "../../replication/transaction_marker.ts";
-import { coordinatorPartition } from "../partitioner.ts";
+import { isLoggable } from "../loggable.ts";
 import { coordinatorError, type CoordinatorLog, Shard, type Timers } from "../shard.ts";
+import { Shards } from "../shards.ts";
 import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
-import { fitAlone, isLoggable, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS, mayFitOneBatch } from "./limits.ts";
+import { fitAlone, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS, mayFitOneBatch } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
 import { groupsWithOffsetsOf } from "./offset_store.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
@@ -53,11 +55,7 @@ export interface GroupServicePorts {
   readonly randomUuid: () => string;
   /** Partitions of `__consumer_offsets`, or how many it will have. */
   readonly partitionCount: () => number;
-  /**
-   * The log of a partition of `__consumer_offsets` if this broker leads it, creating the topic on first use; else
-   * the error code for clients: NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE. Asked again on each request until it
-   * gives a log.
-   */
+  /** See {@link Shards}. */
   readonly ensureShard: (partition: number) => CoordinatorLog | number | Promise<CoordinatorLog | number>;
   readonly report: (problem: string) => void;
   /** How to ask the transaction coordinator. */
@@ -68,59 +66,49 @@ export interface GroupServicePorts {
 const syncNamesProtocol = 5;
 
 export class GroupService {
-  private readonly shards = new Map<number, GroupShard>();
+  private readonly shards: Shards<GroupShard>;
   private readonly producers: ProducerCheck;
-  private isClosed = false;
 
   constructor(private readonly ports: GroupServicePorts) {
+    const { config, clock, timers, report, partitionCount, ensureShard } = ports;
     this.producers = new ProducerCheck(ports.transactions);
+    this.shards = new Shards({
+      partitionCount,
+      ensureLog: ensureShard,
+      make: (partition) =>
+        new Shard({
+          machine: groupsMachine,
+          state: emptyGroupsState(config),
+          clock,
+          timers,
+          report: (problem) => report(`${OFFSETS_TOPIC}-${partition}: ${problem}`),
+        }),
+    });
   }
 
   /** The partition of `__consumer_offsets` that holds the group; FindCoordinator answers with its leader. */
   partitionOf(groupId: string): number {
-    return coordinatorPartition(groupId, this.ports.partitionCount());
+    return this.shards.partitionOf(groupId);
   }
 
-  /** Loads a partition that this broker has come to lead, so that it need not be loaded when a client waits for it. */
+  /** See {@link Shards.open}. */
   open(partition: number): void {
-    if (!this.isClosed) this.shard(partition);
+    this.shards.open(partition);
   }
 
-  /** Gives up a partition that this broker no longer leads; what its groups hold is answered with NOT_COORDINATOR. */
+  /** See {@link Shards.resign}. */
   resign(partition: number): void {
-    this.shards.get(partition)?.close();
-    this.shards.delete(partition);
+    this.shards.resign(partition);
   }
 
   /** Answers everything that is held, and serves no more. */
   close(): void {
-    this.isClosed = true;
-    for (const shard of this.shards.values()) shard.close();
-    this.shards.clear();
+    this.shards.close();
   }
 
   /** Requests that are held at the moment, for metrics. */
   get heldRequests(): number {
-    let held = 0;
-    for (const shard of this.shards.values()) held += shard.heldRequests;
-    return held;
-  }
-
-  /** The shard of a partition, opened if it is not; one that could not be opened is tried anew. */
-  private shard(partition: number): GroupShard {
-    const existing = this.shards.get(partition);
-    if (existing !== undefined && !existing.isReplaceable) return existing;
-    const { config, clock, timers, report } = this.ports;
-    const shard: GroupShard = new Shard({
-      machine: groupsMachine,
-      state: emptyGroupsState(config),
-      clock,
-      timers,
-      report: (problem) => report(`__consumer_offsets-${partition}: ${problem}`),
-    });
-    this.shards.set(partition, shard);
-    shard.open(this.ports.ensureShard(partition));
-    return shard;
+    return this.shards.heldRequests;
   }
 
   /** Hands an input to the group's shard. */
@@ -129,8 +117,8 @@ export class GroupService {
     input: (ticket: number) => GroupsInput,
     fail: (errorCode: number) => Reply,
   ): Promise<Reply> {
-    if (this.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
-    return this.shard(this.partitionOf(groupId)).submit(input, fail);
+    if (this.shards.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    return this.shards.at(this.partitionOf(groupId)).submit(input, fail);
   }
 
   /** Held until the join phase ends: at most the longest rebalance timeout in the group, or five minutes for a new member. */
@@ -212,9 +200,11 @@ export class GroupService {
   commitInTransaction(request: TransactionalCommitRequest): Promise<CommitReply> {
     const { groupId, transaction: { producerId, producerEpoch } } = request;
     if (groupId === "") return Promise.resolve(commitFailed(request, ErrorCode.INVALID_GROUP_ID));
-    if (this.isClosed) return Promise.resolve(commitFailed(request, ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    if (this.shards.isClosed) {
+      return Promise.resolve(commitFailed(request, ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    }
     const partition = this.partitionOf(groupId);
-    const shard = this.shard(partition);
+    const shard = this.shards.at(partition);
     const commit = () => this.commitOffsets(request);
     const open = shard.state.transactions.get(producerId);
     if (!shard.isActive || open?.producerEpoch === producerEpoch) return commit();
@@ -228,9 +218,9 @@ export class GroupService {
 
   /** Ends a transaction in a partition of `__consumer_offsets`; gives the error code once its marker is committed. */
   endTransaction(partition: number, marker: TransactionMarker): Promise<number> {
-    if (this.isClosed) return Promise.resolve(ErrorCode.COORDINATOR_NOT_AVAILABLE);
+    if (this.shards.isClosed) return Promise.resolve(ErrorCode.COORDINATOR_NOT_AVAILABLE);
     this.producers.ended(partition, marker.producerId);
-    return this.shard(partition).endTransaction(marker);
+    return this.shards.at(partition).endTransaction(marker);
   }
 
   fetchOffsets(request: FetchOffsetsRequest): Promise<FetchOffsetsReply> {
@@ -252,11 +242,11 @@ export class GroupService {
 
   /** The groups of the partitions that this broker leads. */
   list(request: ListRequest): Promise<ListReply> {
-    if (this.isClosed) {
+    if (this.shards.isClosed) {
       return Promise.resolve({ errorCode: ErrorCode.COORDINATOR_NOT_AVAILABLE, groups: [] });
     }
     const fail = (errorCode: number): ListReply => ({ errorCode, groups: [] });
-    const replies = [...this.shards.values()].map((shard) =>
+    const replies = [...this.shards.all].map((shard) =>
       shard.submit<ListReply>((ticket) => ({ type: "list", ticket, request }), fail)
     );
     return Promise.all(replies).then(joinLists);
@@ -285,7 +275,7 @@ export class GroupService {
   /** Deletes the offsets of topics that no longer exist, in all groups of this broker. */
   topicsDeleted(names: Iterable<string>): void {
     const topics = new Set(names);
-    for (const shard of this.shards.values()) {
+    for (const shard of this.shards.all) {
       for (const groupId of groupsWithOffsetsOf(shard.state, topics)) {
         shard.tell({ type: "topicsDeleted", groupId, topics });
       }

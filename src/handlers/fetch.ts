@@ -403,12 +403,12 @@ class HeldFetch implements AppendWaiter {
     const { replicas, held } = context.services;
     this.stableEnds = request.isolationLevel === READ_COMMITTED ? new Map() : null;
     this.held = held.hold(Math.min(request.maxWaitMs, LONGEST_WAIT_MS), () => this.end());
-    for (const { topic, partition } of session.partitions) {
+    for (const { topic, partition, fetchOffset } of session.partitions) {
       const hosted = replicas.get(topic, partition);
       if (hosted === undefined) continue;
       hosted.addWaiter(this);
       this.partitions.push(hosted);
-      this.stableEnds?.set(hosted, stableEnd(hosted));
+      this.stableEnds?.set(hosted, Math.max(stableEnd(hosted), fetchOffset));
     }
     context.onDisconnect = () => this.giveUp();
   }

@@ -18,7 +18,7 @@ import type { Handler, RequestContext } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
 import {
   type TransactionalBatch,
-  verificationError,
+  type VerificationProblem,
   verify,
   type Verifying,
 } from "./produce_verification.ts";
@@ -132,7 +132,6 @@ function verifyAll(
       }
     }
   }
-  if (batches.length === 0) return new Map();
   const isOfOne = batches.every(({ batch: { producerId, producerEpoch } }) =>
     producerId === batches[0].batch.producerId && producerEpoch === batches[0].batch.producerEpoch
   );
@@ -195,8 +194,8 @@ function appendTo(
   const wrong = recordsProblem(records, version);
   if (wrong !== null) return refused(index, wrong.errorCode, wrong.text);
   const append = () => appendAdmitted(partition, records!, acks, context, allowance, verifying?.verification);
-  if (verifying === undefined || verifying.errorCode === null) return append();
-  return appendedLater(verifying.errorCode, partition, append, context);
+  if (verifying === undefined || verifying.answer === null) return append();
+  return appendedLater(verifying.answer, partition, append, services);
 }
 
 function appendAdmitted(
@@ -230,19 +229,17 @@ function appendAdmitted(
  * Appends when the producer's coordinator has answered. The outcome says what came of it when `committed` has resolved.
  */
 function appendedLater(
-  answer: Promise<number>,
+  answer: Promise<VerificationProblem | null>,
   partition: Partition,
   append: () => Appended,
-  { services, version }: RequestContext,
+  services: RequestContext["services"],
 ): Appended {
   const { topic, index } = partition;
   const { outcome } = refused(index, ErrorCode.NONE);
-  const committed = answer.then(async (errorCode) => {
+  const committed = answer.then(async (problem) => {
     let late: Appended;
-    if (errorCode !== ErrorCode.NONE) {
-      const problem = verificationError(errorCode, version);
-      late = refused(index, problem.errorCode, problem.text);
-    } else if (services.replicas.get(topic, index) !== partition) {
+    if (problem !== null) late = refused(index, problem.errorCode, problem.text);
+    else if (services.replicas.get(topic, index) !== partition) {
       late = refused(index, whyNotHosted(topic, index, services));
     } else late = append();
     const committedCode = await late.committed;

@@ -6,6 +6,7 @@
 import { ErrorCode, errorName } from "../codec/errors.ts";
 import type { BatchView } from "../codec/batch.ts";
 import { type Partition, UNVERIFIED } from "../replication/partition.ts";
+import { VerificationGuard } from "../replication/verifications.ts";
 import type { Verification } from "../storage/producers/producer_state.ts";
 import type { Services } from "./context.ts";
 import { withStorageErrors } from "./storage_errors.ts";
@@ -27,11 +28,17 @@ export interface TransactionalRequest {
   readonly timeoutMs: number;
 }
 
-/** What a batch is appended under: at once, or when the coordinator has answered, which may be with an error. */
+/** Why a batch is not appended: codes that the version of its producer knows what to do with. */
+export interface VerificationProblem {
+  readonly errorCode: number;
+  readonly text: string;
+}
+
+/** What a batch is appended under, at once or when its coordinator has answered. */
 export interface Verifying {
   readonly verification: Verification | null;
   /** Null: there is nothing to wait for. Those of a producer at a partition resolve in the order in which they came. */
-  readonly errorCode: Promise<number> | null;
+  readonly answer: Promise<VerificationProblem | null> | null;
 }
 
 /** Asks once for all of the request's batches, which are of one producer, where that is needed. */
@@ -40,9 +47,10 @@ export function verify(
   { transactionalId, version, timeoutMs }: TransactionalRequest,
   services: Services,
 ): Verifying[] {
+  if (batches.length === 0) return [];
   const adds = version >= firstThatAdds;
   if (!adds && !services.config.get("transaction.partition.verification.enable")) {
-    return batches.map(() => ({ verification: UNVERIFIED, errorCode: null }));
+    return batches.map(() => ({ verification: UNVERIFIED, answer: null }));
   }
   const [{ batch: { producerId, producerEpoch } }] = batches;
   const guards = batches.map(({ partition, batch: { baseSequence } }) =>
@@ -54,7 +62,8 @@ export function verify(
   );
   const news = batches.flatMap(({ partition }, i) => {
     const guard = guards[i];
-    return guard !== null && guard.asked?.producerEpoch !== producerEpoch ? [{ partition, guard }] : [];
+    const isNew = guard instanceof VerificationGuard && guard.asked?.producerEpoch !== producerEpoch;
+    return isNew ? [{ partition, guard }] : [];
   });
   if (news.length > 0) {
     const partitions = news.map(({ partition: { topic, index } }) => ({ topic, partition: index }));
@@ -66,8 +75,17 @@ export function verify(
     const done = () => news.forEach(({ guard }) => guard.asked = null);
     answer.then(done, done);
   }
-  return guards.map((guard) => ({ verification: guard, errorCode: guard?.asked?.errorCode ?? null }));
+  return guards.map((guard) => {
+    if (guard === "fenced") return { verification: null, answer: Promise.resolve(fencedHere) };
+    const errorCode = guard?.asked?.errorCode;
+    return { verification: guard, answer: errorCode?.then((code) => problemOf(code, version)) ?? null };
+  });
 }
+
+const fencedHere: VerificationProblem = {
+  errorCode: ErrorCode.INVALID_PRODUCER_EPOCH,
+  text: "The partition has seen a newer epoch of the producer",
+};
 
 type AddPartitions = Parameters<Services["transactions"]["addPartitions"]>[0];
 
@@ -99,11 +117,9 @@ const coordinatorIsAway: ReadonlySet<number> = new Set([
   ErrorCode.NOT_COORDINATOR,
 ]);
 
-/** What a producer is told where its coordinator has answered with an error: codes that its version knows what to do with. */
-export function verificationError(
-  errorCode: number,
-  version: number,
-): { readonly errorCode: number; readonly text: string } {
+/** What a producer is told of its coordinator's answer; null when the partition is in the transaction. */
+function problemOf(errorCode: number, version: number): VerificationProblem | null {
+  if (errorCode === ErrorCode.NONE) return null;
   const text = `The coordinator does not have the partition in the transaction: ${errorName(errorCode)}`;
   if (errorCode === ErrorCode.PRODUCER_FENCED) return { errorCode: ErrorCode.INVALID_PRODUCER_EPOCH, text };
   if (errorCode === ErrorCode.TRANSACTION_ABORTABLE && version < firstWithAbortable) {

@@ -135,16 +135,20 @@ export class Partition {
 
   /**
    * The guard that the first batch of a producer's transaction here has to bring along as its `verification`, once the
-   * coordinator has said that the partition is in the transaction; null when it is under way here already, or the log refuses
-   * the producer anyway. A marker that comes meanwhile takes the guard's worth from it. Throws `IoError`.
+   * coordinator has said that the partition is in the transaction; null when it is under way here already, "fenced" where a
+   * newer epoch of the producer was seen. A marker that comes meanwhile takes the guard's worth from it. Throws `IoError`.
    */
   beginVerification(
     producerId: number,
     producerEpoch: number,
     sequence: number,
     beginsAtZero: boolean,
-  ): VerificationGuard | null {
-    if (!this.log.needsVerification(producerId, producerEpoch)) return null;
+  ): VerificationGuard | "fenced" | null {
+    const known = this.log.producer(producerId);
+    if (known !== undefined) {
+      if (producerEpoch < known.producerEpoch) return "fenced";
+      if (producerEpoch === known.producerEpoch && known.currentTxnFirstOffset >= 0) return null;
+    }
     return this.verifications.begin(producerId, producerEpoch, sequence, beginsAtZero);
   }
 

@@ -235,10 +235,10 @@ export class Log {
     return bytesBetween(this.state, from, to);
   }
 
-  /** Whether the producer's coordinator has to be asked about a transactional batch first. Throws `IoError`. */
-  needsVerification(producerId: number, producerEpoch: number): boolean {
+  /** What the log remembers of one producer. Throws `IoError`. */
+  producer(producerId: number): Readonly<ProducerEntry> | undefined {
     needReady(this.state);
-    return this.state.producers.needsVerification(producerId, producerEpoch);
+    return this.state.producers.get(producerId);
   }
 
   /** The idempotent producers that the log remembers. Throws `IoError`. */

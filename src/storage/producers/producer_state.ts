@@ -74,6 +74,10 @@ export class ProducerState {
     return this.producers.size;
   }
 
+  get(producerId: number): Readonly<ProducerEntry> | undefined {
+    return this.producers.get(producerId);
+  }
+
   entries(): Iterable<ProducerEntry> {
     return this.producers.values();
   }
@@ -101,13 +105,15 @@ export class ProducerState {
       const duplicateOf = duplicateIn(entry, batch);
       if (duplicateOf !== null) return { errorCode: ErrorCode.NONE, text: "", duplicateOf };
     }
-    if (entry !== undefined && producerEpoch < entry.producerEpoch) return fenced(batch, entry);
-    if (isTransactional && verification === null && this.needsVerification(batch.producerId, producerEpoch)) {
+    const isUnderWay = entry !== undefined && entry.currentTxnFirstOffset >= 0 &&
+      entry.producerEpoch === producerEpoch;
+    if (isTransactional && verification === null && !isUnderWay) {
       return refused(
         ErrorCode.INVALID_TXN_STATE,
         `the partition is not part of a transaction of producer ${batch.producerId}`,
       );
     }
+    if (entry !== undefined && producerEpoch < entry.producerEpoch) return fenced(batch, entry);
     if (verification !== null) {
       const isNew = entry === undefined || entry.batches.length === 0;
       if (verification.beginsAtZero && isNew && baseSequence !== 0) return outOfOrder(batch, "expected 0");
@@ -144,16 +150,6 @@ export class ProducerState {
       `coordinator epoch ${coordinatorEpoch} of a marker for producer ${batch.producerId} is before ` +
         `${entry.coordinatorEpoch}`,
     );
-  }
-
-  /**
-   * Whether the producer's coordinator has to be asked before a transactional batch is judged: not while its transaction is
-   * under way here, nor where the epoch is over, whatever the coordinator says.
-   */
-  needsVerification(producerId: number, producerEpoch: number): boolean {
-    const entry = this.producers.get(producerId);
-    if (entry === undefined || producerEpoch > entry.producerEpoch) return true;
-    return producerEpoch === entry.producerEpoch && entry.currentTxnFirstOffset < 0;
   }
 
   /**

@@ -119,6 +119,26 @@ export const ownAnswers: readonly OwnAnswer[] = [
     call: /after none/,
     why: "no record has the largest timestamp where none has any",
   },
+  {
+    scenario: "Fetch below version 4 gives what is in transactions as messages, and no markers",
+    call: /v[0-3]: from [36]/,
+    why: "behind a marker each message comes once",
+  },
+  {
+    scenario: "DeleteRecords before, in and behind an open transaction",
+    call: /deleted to 2/,
+    why: "the last stable offset is not below the log's start",
+  },
+  {
+    scenario: "transaction.version goes down and up, and what transactions do with it",
+    call: /level 0/,
+    why: "a request of the newer protocol is served at every level",
+  },
+  {
+    scenario: "WriteTxnMarkers of a producer, an epoch and a version that cannot be",
+    call: /WriteTxnMarkers/,
+    why: "INVALID_REQUEST for UNKNOWN_SERVER_ERROR",
+  },
 ];
 
 /** What was answered to a scenario, without what may differ. */

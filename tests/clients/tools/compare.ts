@@ -9,6 +9,7 @@ import { root } from "../install.ts";
 import { installHost, ToolHost } from "./host.ts";
 import { normalLines } from "./normal.ts";
 import { type Step, STEPS, TOOLS } from "./steps.ts";
+import { perform } from "./transactions.ts";
 
 const RECORDED = "tests/clients/tools/recorded.json";
 
@@ -43,6 +44,7 @@ async function print(host: ToolHost, step: Step, bootstrap: string, data: string
   for (const [name, content] of Object.entries(step.files ?? {})) {
     await Deno.writeTextFile(join(files, name), content);
   }
+  if (step.before !== undefined) await perform(step.before, bootstrap);
   const tool = TOOLS[step.tool];
   const args = step.args.map((arg) =>
     arg.replaceAll("{data}", data).replace(/\{file:(.*?)\}/, (_, name) => join(files, name))

@@ -17,9 +17,9 @@ const CHANGING: readonly [RegExp, string][] = [
   [/\b(HighWatermark:\s+)\d+/g, "$1N"],
   [/^(\d+\s+)[\w-]{22}(\s+)\d+(\s+\d+\s+MS\s+MS\s+Leader)/gm, "$1ID$2N$3"],
   [/"directoryId": "[\w-]{22}", "endpoints": \["[A-Z]+:/g, '"directoryId": "ID", "endpoints": ["LISTENER:'],
-  // Trackway has one level of it, and none of the others yet.
+  // Trackway has one level of it, and of the others transaction.version alone yet.
   [/^(Feature: metadata\.version\s+SupportedMinVersion: )\S+/gm, "$1N"],
-  [/^Feature: (?!metadata\.version).*$/gm, ""],
+  [/^Feature: (?!(metadata|transaction)\.version).*$/gm, ""],
   // How often it was tried.
   [/\b(TimeoutException): .*/g, "$1"],
   // With eligible leader replicas Kafka sets it for the cluster by itself.
@@ -35,12 +35,35 @@ const CHANGING: readonly [RegExp, string][] = [
   [/ {2,}/g, " "],
 ];
 
+/** Columns of tables whose values are each run's own. */
+const CHANGING_COLUMNS: ReadonlySet<string> = new Set([
+  "ProducerId",
+  "LastTimestamp",
+  "Duration(min)",
+  "TransactionDurationMs",
+  "CurrentTransactionStartTimeMs",
+]);
+
+/** Puts the column's name in their place, in each table whose first line names such columns. */
+function withoutChanging(lines: readonly string[]): string[] {
+  let columns: string[] = [];
+  return lines.map((line) => {
+    const words = line.split("\t").map((word) => word.trim());
+    if (words.some((word) => CHANGING_COLUMNS.has(word))) {
+      columns = words;
+      return line;
+    }
+    if (words.length !== columns.length) return line;
+    return words.map((word, i) => CHANGING_COLUMNS.has(columns[i]) ? columns[i] : word).join(" ");
+  });
+}
+
 /** The lines to compare. `data` is the directory that holds the partitions. */
 export function normalLines(step: Step, said: Said, data: string): string[] {
   // Stack traces tell where in the tool, not what of the broker.
   const text = `${said.out}\n${said.err}`.replace(/^\s+at .*\n|^\s+\.\.\. \d+ more\n/gm, "");
-  const lines = CHANGING.reduce((text, [of, by]) => text.replace(of, by), text.replaceAll(data, "{data}"))
-    .split("\n").filter((line) => line.trim() !== "");
+  const changed = CHANGING.reduce((text, [of, by]) => text.replace(of, by), text.replaceAll(data, "{data}"));
+  const lines = withoutChanging(changed.split("\n").filter((line) => line.trim() !== ""));
   const exit = `exit ${said.code}`;
   // Error texts are each broker's own; what kind of error it is they have in common.
   if (said.code !== 0) {

@@ -3,6 +3,9 @@
  * printed against Kafka; `normal.ts` takes out of it what differs from run to run.
  */
 
+import { transactionSteps } from "./transaction_steps.ts";
+import type { Deed } from "./transactions.ts";
+
 /** One run of a tool. */
 export interface Step {
   readonly name: string;
@@ -11,6 +14,8 @@ export interface Step {
   /** `{data}` stands for the directory that holds the partitions, `{file:NAME}` for a file of {@link Step.files}. */
   readonly args: readonly string[];
   readonly input?: string;
+  /** What is done before by raw requests. */
+  readonly before?: Deed;
   /** Files that the tool reads, by name. */
   readonly files?: Readonly<Record<string, string>>;
   /** Lines whose order says nothing. */
@@ -32,6 +37,7 @@ export const TOOLS = {
   features: { class: `${tools}.FeatureCommand`, server: "--bootstrap-server", serverFirst: true },
   quorum: { class: `${tools}.MetadataQuorumCommand`, server: "--bootstrap-server", serverFirst: true },
   clientMetrics: { class: `${tools}.ClientMetricsCommand`, server: "--bootstrap-server" },
+  transactions: { class: `${tools}.TransactionsCommand`, server: "--bootstrap-server", serverFirst: true },
   reassign: { class: `${tools}.reassign.ReassignPartitionsCommand`, server: "--bootstrap-server" },
   election: { class: `${tools}.LeaderElectionCommand`, server: "--bootstrap-server" },
   produce: { class: `${tools}.ConsoleProducer`, server: "--bootstrap-server" },
@@ -524,4 +530,5 @@ export const STEPS: readonly Step[] = [
   ...configSteps,
   ...clusterSteps,
   ...files,
+  ...transactionSteps,
 ];

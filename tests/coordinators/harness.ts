@@ -67,7 +67,7 @@ export class MemoryLog implements CoordinatorLog {
   readonly batches: Uint8Array[] = [];
   nextOffset = 0;
   /** Of each producer the epoch that was last seen. */
-  private readonly epochs = new Map<number, number>();
+  readonly epochs = new Map<number, number>();
   /** The error of the next appends; NONE lets them pass. */
   failWith = 0;
   /** Replicas that are slow: appends are committed when {@link commit} is called. */

@@ -1,5 +1,10 @@
 /** Requests of an ordinary client, for tests that are about something else. */
-import type { CommitRequest, JoinReply, JoinRequest } from "../../src/coordinators/groups/requests.ts";
+import type {
+  CommitRequest,
+  JoinReply,
+  JoinRequest,
+  TransactionalCommitRequest,
+} from "../../src/coordinators/groups/requests.ts";
 import type { GroupService } from "../../src/coordinators/groups/service.ts";
 import { ZERO_UUID } from "../../src/codec/uuid.ts";
 
@@ -80,6 +85,21 @@ export function commitRequest(
     }),
     apiVersion: 9,
     ...more,
+  };
+}
+
+/** The same in a producer's transaction. */
+export function transactional(
+  request: CommitRequest,
+  producerId = 100,
+  producerEpoch = 0,
+  apiVersion = 5,
+): TransactionalCommitRequest {
+  return {
+    ...request,
+    transactionalId: `x${producerId}`,
+    transaction: { producerId, producerEpoch },
+    apiVersion,
   };
 }
 

@@ -18,6 +18,7 @@ import {
 } from "../../src/coordinators/groups/types.ts";
 import { Replay } from "../../src/coordinators/shard.ts";
 import { defaultConfig, type Harness, harness } from "../coordinators/harness.ts";
+import { checkAgainstLog, OffsetTransactions } from "./offset_transactions.ts";
 import { bytes, commitRequest, joinRequest, syncRequest } from "../coordinators/requests.ts";
 
 const GROUPS = ["g", "h"];
@@ -52,11 +53,16 @@ export interface Tally {
   commits: number;
   crashes: number;
   failures: number;
+  staged: number;
+  committed: number;
+  aborted: number;
+  fenced: number;
 }
 
 export class Simulation {
-  readonly tally: Tally = { generations: 0, assignments: 0, commits: 0, crashes: 0, failures: 0 };
+  private readonly counts = { generations: 0, assignments: 0, commits: 0, crashes: 0, failures: 0 };
   private readonly random: Prng;
+  private readonly transactions: OffsetTransactions;
   private h: Harness;
   private readonly clients: Client[] = [];
   /** The offset to commit next, for all groups: so every commit is larger than all before it. */
@@ -89,7 +95,12 @@ export class Simulation {
         life: 0,
       });
     }
+    this.transactions = new OffsetTransactions(this.random, GROUPS);
     this.h.logs[0].isReplicated = this.random.chance(0.3);
+  }
+
+  get tally(): Tally {
+    return { ...this.counts, ...this.transactions.tally };
   }
 
   async run(): Promise<void> {
@@ -109,7 +120,7 @@ export class Simulation {
     else if (dice < 26) this.pass(this.random.int(SESSION_MS));
     else if (dice < 27) this.crash();
     else if (dice < 28) {
-      this.tally.failures++;
+      this.counts.failures++;
       log.failWith = this.random.pick([
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -117,7 +128,14 @@ export class Simulation {
       ]);
     } else if (dice < 40) log.failWith = ErrorCode.NONE;
     else if (dice < 42) this.remove(this.random.pick(this.clients));
+    else if (dice < 60) this.transactions.step(this.h, (group) => this.memberOf(group));
     else this.act(this.random.pick(this.clients));
+  }
+
+  /** One of the clients of a group, which may be a member. */
+  private memberOf(group: string): Client {
+    const clients = this.clients.filter((client) => client.group === group);
+    return this.random.pick(clients.length > 0 ? clients : this.clients);
   }
 
   /** Time passes for all; the log commits sooner or later. */
@@ -186,7 +204,7 @@ export class Simulation {
   }
 
   private checkJoin(client: Client, reply: JoinReply, incarnation: number): void {
-    this.tally.generations = Math.max(this.tally.generations, reply.generationId);
+    this.counts.generations = Math.max(this.counts.generations, reply.generationId);
     if (reply.members.length === 0) return;
     assert(reply.leader === reply.memberId, `${client.name} got the members without being the leader`);
     const generation = `${incarnation} ${client.group} ${reply.generationId}`;
@@ -213,7 +231,7 @@ export class Simulation {
       if (client.instance === null && assignment !== "") {
         assert(assignment.endsWith(`/${client.memberId}`), `${client.memberId} got ${assignment}`);
       }
-      this.tally.assignments++;
+      this.counts.assignments++;
       client.isWorking = true;
     });
   }
@@ -241,7 +259,7 @@ export class Simulation {
     this.ask(client, this.h.service.commitOffsets(request), (reply) => {
       const [{ partitions: [{ errorCode }] }] = reply.topics;
       if (errorCode !== ErrorCode.NONE) return this.refused(client, errorCode);
-      this.tally.commits++;
+      this.counts.commits++;
       const key = `${client.group} ${partition}`;
       this.acknowledged.set(key, Math.max(offset, this.acknowledged.get(key) ?? -1));
     });
@@ -271,15 +289,18 @@ export class Simulation {
 
   /** The coordinator dies and another one reads its log. */
   private crash(): void {
-    this.tally.crashes++;
+    this.counts.crashes++;
     this.incarnation++;
-    compare(this.h.shard("g").state, rebuilt(this.h.logs[0].batches));
+    const { state } = this.h.shard("g"), { batches } = this.h.logs[0];
+    compare(state, rebuilt(batches));
+    checkAgainstLog(state, batches);
     this.h = this.h.restarted();
   }
 
   private check(): void {
     if (this.problem !== null) throw this.problem;
     const { state } = this.h.shard("g");
+    this.transactions.check(state);
     assert(this.h.timers.count <= 1, `${this.h.timers.count} timers`);
     for (const [key, offset] of this.acknowledged) {
       const [group, where] = key.split(" ");
@@ -305,6 +326,10 @@ export class Simulation {
       log.commit();
       await flush();
     }
+    while (this.transactions.finish(this.h)) {
+      log.commit();
+      await flush();
+    }
     // New members' joins are held for five minutes when nothing else ends them.
     this.h.timers.advance(6 * 60_000);
     log.commit();
@@ -312,6 +337,7 @@ export class Simulation {
     if (this.problem !== null) throw this.problem;
     assert(this.asked === this.answered, `${this.asked - this.answered} requests were never answered`);
     assert(this.h.service.heldRequests === 0, `${this.h.service.heldRequests} tickets are still kept`);
+    assert(this.h.shard("g").state.transactions.size === 0, "transactions are open that have ended");
     for (const group of this.h.shard("g").state.groups.values()) {
       assert(group.state === "Empty", `group ${group.groupId} of vanished members is ${group.state}`);
       assert(group.pendingJoins.size === 0, `group ${group.groupId} still waits for a pending member`);
@@ -375,6 +401,7 @@ function rebuilt(batches: readonly Uint8Array[]): GroupsState {
 function* factsIn(batches: readonly Uint8Array[]): Generator<GroupsFact> {
   for (const bytes of batches) {
     for (const batch of batchesIn(bytes)) {
+      if (batch.isControl) continue;
       const cursor = batch.cursor();
       while (cursor.next()) yield groupsMachine.decode(cursor)!;
     }
@@ -384,6 +411,8 @@ function* factsIn(batches: readonly Uint8Array[]): Generator<GroupsFact> {
 /** What was rebuilt from the log is what was in memory, as far as it is in the log. */
 function compare(live: GroupsState, rebuilt: GroupsState): void {
   same(live.offsets, rebuilt.offsets, "offsets");
+  same(live.pending, rebuilt.pending, "pending offsets");
+  same(live.transactions, rebuilt.transactions, "open transactions");
   same([...live.groups.keys()].sort(), [...rebuilt.groups.keys()].sort(), "groups");
   for (const group of live.groups.values()) {
     const other = rebuilt.groups.get(group.groupId)!;
@@ -424,7 +453,7 @@ function durable(group: ClassicGroup) {
 
 function same(live: unknown, rebuilt: unknown, what: string): void {
   const print = (value: unknown) =>
-    JSON.stringify(value, (_, part) => part instanceof Map ? [...part.entries()] : part);
+    JSON.stringify(value, (_, part) => part instanceof Map || part instanceof Set ? [...part] : part);
   assert(print(live) === print(rebuilt), `${what} live ${print(live)}, rebuilt ${print(rebuilt)}`);
 }
 

@@ -135,12 +135,22 @@ export interface Harness {
 }
 
 /** A service over `partitions` empty logs. */
-export function harness(config: Partial<GroupsConfig> = {}, partitions = 1): Harness {
+export function harness(
+  config: Partial<GroupsConfig> = {},
+  partitions = 1,
+  transactions: ProducerCheckPorts = everyProducer,
+): Harness {
   const logs = Array.from({ length: partitions }, () => new MemoryLog());
-  return over(logs, { ...defaultConfig, ...config }, new ManualClock(), { next: 1 });
+  return over(logs, { ...defaultConfig, ...config }, new ManualClock(), { next: 1 }, transactions);
 }
 
-function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: { next: number }): Harness {
+function over(
+  logs: MemoryLog[],
+  config: GroupsConfig,
+  clock: ManualClock,
+  ids: { next: number },
+  transactions: ProducerCheckPorts,
+): Harness {
   const timers = new ManualTimers(clock);
   const problems: string[] = [];
   const service = new GroupService({
@@ -151,7 +161,7 @@ function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: 
     partitionCount: () => logs.length,
     ensureShard: (partition) => logs[partition],
     report: (problem) => problems.push(problem),
-    transactions: everyProducer,
+    transactions,
   });
   for (let partition = 0; partition < logs.length; partition++) service.open(partition);
   return {
@@ -167,7 +177,7 @@ function over(logs: MemoryLog[], config: GroupsConfig, clock: ManualClock, ids: 
     },
     restarted(changes) {
       service.close();
-      return over(logs, { ...config, ...changes }, clock, ids);
+      return over(logs, { ...config, ...changes }, clock, ids, transactions);
     },
     // deno-lint-ignore no-explicit-any -- the shards are private to the service; tests look at their state
     shard: (groupId) => (service as any).shards.at(service.partitionOf(groupId)),

@@ -28,7 +28,8 @@ export class InternalLog {
   ): InternalAppend {
     const batch = buildBatch(
       records.map(({ key, value }) => ({ timestamp: nowMs, key, value })),
-      transaction && { ...transaction, isTransactional: true },
+      // Nobody looks at the sequence of what a coordinator writes; Kafka's begins anew each time.
+      transaction && { ...transaction, isTransactional: true, baseSequence: 0 },
     );
     return appended(this.partition.append(batch, "coordinator", nowMs));
   }

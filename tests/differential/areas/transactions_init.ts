@@ -246,21 +246,6 @@ export const scenarios = [
       }
     }
   }),
-  scenario("Epochs end at 32,767: the next producer has another id", async (broker) => {
-    const { transactionalId, producerId } = await transactional(broker);
-    const client = await broker.client();
-    // One connection is served in order, so that nothing is concurrent.
-    for (let bumps = 0; bumps < 32_760; bumps += 1000) {
-      await Promise.all(
-        Array.from(
-          { length: Math.min(1000, 32_760 - bumps) },
-          () => client.send(initProducerId, 4, initializing(transactionalId)),
-        ),
-      );
-    }
-    for (let i = 0; i < 8; i++) await askInit(broker, 4, transactionalId, {}, `${i}`);
-    await tellState(broker, { transactionalId, producerId, producerEpoch: 0 });
-  }),
   scenario("InitProducerId 6 is not there before it is stable", async (broker) => {
     const one = await transactional(broker);
     await broker.ask(initProducerId, 6, initializing(one.transactionalId), told(broker));

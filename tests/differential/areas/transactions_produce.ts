@@ -2,8 +2,10 @@
  * Produce of transactional batches before version 12: to what was added, by whom it was added, in order. Kafka asks the
  * coordinator for several clients at once and goes by the version of the first: record the refusals alone (`--only`).
  */
+import { fetch } from "../../../src/codec/messages/fetch.ts";
 import { produce } from "../../../src/codec/messages/produce.ts";
-import { scenario } from "../scenario.ts";
+import { eventually, scenario } from "../scenario.ts";
+import { fetching } from "../setup/records.ts";
 import {
   add,
   appended,
@@ -149,4 +151,36 @@ export const scenarios = [
       await askEnd(broker, 4, one, true);
     },
   ),
+  scenario("Produce of transactional batches that nobody waits for, or the leader alone", async (broker) => {
+    const topic = await createTopic(broker, "t", {}, 2);
+    const one = await transactional(broker);
+    await add(broker, one, [topic, 0]);
+    const ask = (label: string, acks: number, version: number, index: number, sequence: number) =>
+      broker.ask(
+        produce,
+        version,
+        { ...producing(one, topic, ["a"], sequence, { index }), acks },
+        appended,
+        label,
+      );
+    await ask("leader alone", 1, 11, 0, 0);
+    await ask("leader alone, adds itself", 1, 12, 1, 0);
+    await ask("leader alone, a gap", 1, 12, 1, 7);
+    await ask("no such acks", 2, 12, 1, 1);
+    // Nothing is answered, unless something is wrong with it: then the connection ends.
+    const client = await broker.client();
+    await client.sendOnly(produce, 12, { ...producing(one, topic, ["b"], 1, { index: 1 }), acks: 0 });
+    await eventually("nothing is written", async () => {
+      const read = await broker.send(
+        fetch,
+        11,
+        fetching(topic, [{ partition: 1, fetchOffset: 1n }], { maxWaitMs: 0 }),
+      );
+      return read!.responses[0].partitions[0].highWatermark === 2n ? true : null;
+    });
+    await client.sendOnly(produce, 11, { ...producing(one, topic, ["b"], 9, { index: 1 }), acks: 0 });
+    await client.closed;
+    broker.note("a gap that nobody waits for", "the connection ends");
+    await askEnd(broker.another(), 5, one, true);
+  }),
 ];

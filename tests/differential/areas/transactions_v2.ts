@@ -15,7 +15,6 @@ import {
   addingOffsets,
   appended,
   askEnd,
-  askInit,
   code,
   committingOffset,
   end,
@@ -25,7 +24,6 @@ import {
   initializing,
   producing,
   renamed,
-  settled,
   stranger,
   tellState,
   told,
@@ -272,62 +270,5 @@ export const scenarios = [
       "the epoch before",
     );
     await tellState(broker, two);
-  }),
-  scenario("Epochs of ends are used up: EndTxn 5 gives another id", async (broker) => {
-    const topic = await createTopic(broker, "t");
-    const client = await broker.client();
-    const { transactionalId } = await transactional(broker);
-    for (let bumps = 0; bumps < 32_760; bumps += 1000) {
-      await Promise.all(
-        Array.from(
-          { length: Math.min(1000, 32_760 - bumps) },
-          () => client.send(initProducerId, 4, initializing(transactionalId)),
-        ),
-      );
-    }
-    let producer = await initialized(broker, transactionalId);
-    for (let i = 0; i < 8; i++) {
-      const before = producer;
-      await write(broker, producer, topic, ["a"]);
-      producer = await askEnd(broker, 5, producer, i % 2 === 0, `${i}`);
-      await tellState(broker, producer);
-      if (producer.producerId !== before.producerId) {
-        await askEnd(broker, 5, before, i % 2 === 0, "again");
-        await askEnd(broker, 5, before, i % 2 !== 0, "the other way");
-        await broker.ask(produce, 12, producing(before, topic, ["b"], 1), appended, "the old id");
-        await broker.ask(addPartitionsToTxn, 3, adding(before, [topic, 0]), added, "the old id");
-        const { producerId, producerEpoch } = before;
-        await broker.ask(
-          initProducerId,
-          4,
-          initializing(transactionalId, { producerId, producerEpoch }),
-          told(broker),
-          "the old id",
-        );
-      }
-    }
-    await askInit(broker, 4, transactionalId);
-  }),
-  scenario("Epochs are used up while a transaction is open: its abort needs one more", async (broker) => {
-    const topic = await createTopic(broker, "t");
-    const client = await broker.client();
-    const { transactionalId } = await transactional(broker);
-    for (let bumps = 0; bumps < 32_765; bumps += 1000) {
-      await Promise.all(
-        Array.from(
-          { length: Math.min(1000, 32_765 - bumps) },
-          () => client.send(initProducerId, 4, initializing(transactionalId)),
-        ),
-      );
-    }
-    for (let i = 0; i < 2; i++) {
-      const producer = await initialized(broker, transactionalId);
-      await add(broker, producer, [topic, 0]);
-      broker.note("open in epoch", producer.producerEpoch);
-      await broker.ask(initProducerId, 4, initializing(transactionalId), told(broker), "first");
-      await settled(broker, producer);
-      await tellState(broker, producer);
-      await askInit(broker, 4, transactionalId, {}, "then");
-    }
   }),
 ];

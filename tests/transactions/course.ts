@@ -53,18 +53,33 @@ export interface CourseResult extends Verdict {
   readonly history: string;
 }
 
-/** Throws when a client or the broker ends by itself, or a client does not get on. */
+/**
+ * Throws when a client or the broker ends by itself, or a client does not get on: with what the checker finds up to there,
+ * as that may be why.
+ */
 export async function runCourse(course: OwnCourse, options: CourseOptions): Promise<CourseResult> {
   const path = join(course.logDir, "history.jsonl");
   const did = new Map<Deed, number>();
+  let fault: Error | null = null;
   {
     using file = new HistoryFile<TransactionEvent>(path);
     const running = new Course(course, options, (event) => file.add(event));
-    await running.begin();
-    await running.disturb(did);
-    await running.finish();
+    try {
+      await running.begin();
+      await running.disturb(did);
+      await running.finish();
+    } catch (error) {
+      fault = error as Error;
+      await running.giveUp().catch((failure) => {
+        throw new Error(`${fault!.message}\nthe logs cannot be read either: ${failure.message}`);
+      });
+    }
   }
-  return { ...await checkHistory(path), did, history: path };
+  const verdict = await checkHistory(path);
+  if (fault === null) return { ...verdict, did, history: path };
+  // What clients left open when they were killed here is nobody's fault.
+  const found = verdict.violations.filter(({ rule }) => rule !== "stuck");
+  throw new Error([fault.message, ...found.map(({ rule, text }) => `${rule}: ${text}`)].join("\n"));
 }
 
 /** The checker's word on a history file, and what it says where uncommitted records are taken for committed ones. */
@@ -137,7 +152,7 @@ class Course {
   }
 
   /** Lets all come to its end, each after those on which it depends, and notes down what is in the logs. */
-  private async finishInOrder(): Promise<void> {
+  async finish(): Promise<void> {
     const { workers } = this;
     await workers.end(workers.working("writer"), END_MS);
     await this.stable([APPENDED]);
@@ -159,14 +174,10 @@ class Course {
     for (const log of logs) this.record(log);
   }
 
-  async finish(): Promise<void> {
-    try {
-      await this.finishInOrder();
-    } catch (error) {
-      // What is in the logs tells of most faults why nobody gets on.
-      for (const log of await this.logs(this.topics())) this.record(log);
-      throw error;
-    }
+  /** Ends all clients as they are, and notes down what is in the logs. */
+  async giveUp(): Promise<void> {
+    await this.course.killAll();
+    for (const log of await this.logs(this.topics())) this.record(log);
   }
 
   private topics() {

@@ -59,8 +59,9 @@ const actions: Record<Deed, (nemesis: Nemesis) => Promise<void>> = {
   "pause a client": async (nemesis) => {
     const { workers, random, pause, note } = nemesis;
     const worker = victim(nemesis);
-    // Shorter than its transaction and its session may take, or longer.
-    const ms = random.pick([2000, TRANSACTION_TIMEOUT_MS + 1500]);
+    // Shorter than its session and its transaction may take, longer than the one, or longer than both.
+    const ms = random.pick([2000, TRANSACTION_TIMEOUT_MS - 1500, TRANSACTION_TIMEOUT_MS + 1500]);
+    if (random.chance(0.7)) await workers.commits(worker, MIDDLE_MS);
     note(`SIGSTOP of ${worker.process} for ${ms} ms`);
     workers.stop(worker);
     await pause(ms);
@@ -69,7 +70,7 @@ const actions: Record<Deed, (nemesis: Nemesis) => Promise<void>> = {
   "replace a client that is paused": async (nemesis) => {
     const { workers, random, pause, note } = nemesis;
     const worker = victim(nemesis);
-    if (random.chance(0.5)) await workers.commits(worker, MIDDLE_MS);
+    if (random.chance(0.7)) await workers.commits(worker, MIDDLE_MS);
     note(`SIGSTOP of ${worker.process}, and another in its place`);
     workers.stop(worker);
     const heir = workers.start(worker.slot);

@@ -189,6 +189,8 @@ class Transactor(Program):
             if commit:
                 self.until_done(lambda: self.producer.flush(CALL_S), "flush")
                 emit(f="commit", type="invoke", at=now(), txn=txn)
+                # so that whoever is told of it may stop this process before the request is out
+                time.sleep(self.random.choice([0, 0, 0, 0.02]))
                 self.until_done(lambda: self.producer.commit_transaction(CALL_S), "commit")
                 emit(f="txn", type="ok", at=now(), txn=txn, offsets=offsets)
                 return True

@@ -14,10 +14,13 @@ import { describe, FaultyFiles } from "../../src/storage/files/faulty.ts";
 import { type Files, readFile } from "../../src/storage/files/files.ts";
 import type { MemoryFiles } from "../../src/storage/files/memory.ts";
 import type { Log } from "../../src/storage/log/log.ts";
+import { UNVERIFIED } from "../../src/replication/partition.ts";
 import { defaultLogConfig, type LogConfig } from "../../src/storage/log/config.ts";
+import type { WrittenBatch } from "../../src/storage/producers/producer_state.ts";
 import { LogManager } from "../../src/storage/manager/log_manager.ts";
 import { inlineThread, settings } from "../storage/cleaner/helpers.ts";
 import { checkCompactedProducers, KEYED, matchedCompacted } from "./io_compacted.ts";
+import { checkTransactionIndex, checkTransactions, TRANSACTED } from "./io_transactions.ts";
 import { type End, type Entry, entryOf, type Ledger, must, producersOf, Violation } from "./io_ledger.ts";
 
 export const DIRECTORY = "/data";
@@ -160,6 +163,9 @@ function checkLog(
   checkEpochs(log, ledger, entries);
   if (isCompacted) checkCompactedProducers(log, originals);
   else checkProducers(log, ledger, entries);
+  if (TRANSACTED.includes(ledger.topic)) {
+    checkTransactions(log, [...goneBefore(entries, log, ledger), ...entries]);
+  }
   checkTimes(log, entries);
   return { ledger, log, entries, originals };
 }
@@ -269,11 +275,15 @@ function checkEpochs(log: Log, ledger: Ledger, entries: readonly Entry[]): void 
   }
 }
 
+/** What was deleted from the log's beginning. */
+function goneBefore(entries: readonly Entry[], log: Log, ledger: Ledger): Entry[] {
+  const first = entries[0]?.baseOffset ?? log.nextOffset;
+  return ledger.written.filter(({ lastOffset }) => lastOffset < first);
+}
+
 /** The state equals one that a scan gives, but for batches that were deleted since. */
 function checkProducers(log: Log, ledger: Ledger, entries: readonly Entry[]): void {
-  const first = entries[0]?.baseOffset ?? log.nextOffset;
-  const gone = ledger.written.filter(({ lastOffset }) => lastOffset < first);
-  const expected = producersOf([...gone, ...entries]);
+  const expected = producersOf([...goneBefore(entries, log, ledger), ...entries]);
   for (const { producerId, producerEpoch, batches } of log.activeProducers()) {
     const scanned = expected.get(producerId);
     must(scanned !== undefined, `${log.name} remembers producer ${producerId}, which is not in the log`);
@@ -283,8 +293,11 @@ function checkProducers(log: Log, ledger: Ledger, entries: readonly Entry[]): vo
       `${log.name} has producer ${producerId} at epoch ${producerEpoch}, the log at ${scanned.epoch}`,
     );
     const missing = scanned.batches.slice(0, scanned.batches.length - batches.length);
-    const kept = JSON.stringify(scanned.batches.slice(missing.length));
-    const told = JSON.stringify(batches);
+    // A snapshot has one time for a producer: of its last batch or, as in Kafka, of the marker behind it.
+    const isTimed = !TRANSACTED.includes(ledger.topic);
+    const timed = (batch: WrittenBatch) => isTimed ? batch : { ...batch, timestamp: 0 };
+    const kept = JSON.stringify(scanned.batches.slice(missing.length).map(timed));
+    const told = JSON.stringify(batches.map(timed));
     must(told === kept, `${log.name} remembers of producer ${producerId} ${told}, the log has ${kept}`);
     must(
       missing.every(({ lastOffset }) => lastOffset < log.logStartOffset),
@@ -320,11 +333,23 @@ function firstRecordSince(entries: readonly Entry[], timestamp: number, from: nu
 
 /** Every producer sends its last batch again, which must be known, and then the next one, which must be taken. */
 export function goOn({ log, ledger, entries, originals }: Chain, clock: ManualClock): void {
-  const options = { leaderEpoch: LATER_EPOCH, origin: "client" as const, now: clock.now() };
+  const isTransactional = TRANSACTED.includes(ledger.topic);
+  const options = {
+    leaderEpoch: LATER_EPOCH,
+    origin: "client" as const,
+    now: clock.now(),
+    verification: isTransactional ? UNVERIFIED : null,
+  };
   const last = new Map<number, Entry>();
   for (const entry of originals) {
     const batch = new BatchView(entry.bytes);
-    if (batch.hasProducerId && entry.lastOffset >= log.logStartOffset) last.set(batch.producerId, entry);
+    const before = last.get(batch.producerId);
+    // Of an epoch that is over nothing is known any more.
+    if (before !== undefined && new BatchView(before.bytes).producerEpoch !== batch.producerEpoch) {
+      last.delete(batch.producerId);
+    }
+    if (!batch.hasProducerId || batch.isControl || entry.lastOffset < log.logStartOffset) continue;
+    last.set(batch.producerId, entry);
   }
   for (const { bytes, baseOffset } of last.values()) {
     const sent = bytes.slice();
@@ -344,6 +369,7 @@ export function goOn({ log, ledger, entries, originals }: Chain, clock: ManualCl
       producerId,
       producerEpoch: batch?.producerEpoch,
       baseSequence: batch === null ? undefined : batch.lastSequence + 1,
+      isTransactional: batch !== null && isTransactional,
     });
     const offset = log.nextOffset;
     const result = log.append(next, options);
@@ -400,6 +426,7 @@ function checkSegment(files: Files, path: string, indexIntervalBytes: number): v
     ends.push({ position: at, lastOffset: batch.lastOffset, maxTimestamp: batch.maxTimestamp });
     at += batch.sizeInBytes;
   }
+  checkTransactionIndex(files, path, [...batchesIn(log)]);
   must(at === log.length, `${path}.log has ${log.length - at} bytes behind its last batch`);
   // An index that was never opened may be missing: it is made when it is used.
   const offsets = entriesOf(files, `${path}.index`, 8);
@@ -524,6 +551,9 @@ async function closeAndCheck(
     );
     if (ledger.topic === KEYED) checkCompactedProducers(log, originals);
     else checkProducers(log, ledger, entries);
+    if (TRANSACTED.includes(ledger.topic)) {
+      checkTransactions(log, [...goneBefore(entries, log, ledger), ...entries]);
+    }
   }
   if (ledgers.some(({ isDoubted }) => isDoubted)) return;
   // Of records that a crash took, or brought back, every start tells.

@@ -129,6 +129,8 @@ export function producersOf(entries: readonly Entry[]): Map<number, ExpectedProd
     if (producer === undefined || producer.epoch !== batch.producerEpoch) {
       producers.set(batch.producerId, producer = { epoch: batch.producerEpoch, batches: [] });
     }
+    // The end of a transaction, which has no sequence numbers.
+    if (batch.isControl) continue;
     producer.batches.push({
       lastSequence: batch.lastSequence,
       lastOffset: batch.lastOffset,

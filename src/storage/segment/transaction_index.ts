@@ -258,7 +258,11 @@ export class TransactionIndex {
     while (kept > 0 && this.at(kept - 1).lastOffset >= offset) kept--;
     if (kept === count) return;
     if (kept === 0) return this.reset();
-    if (kept < this.synced + this.written) this.file.get().truncate(kept * TRANSACTION_ENTRY_BYTES);
+    if (kept < this.synced + this.written) {
+      this.file.get().truncate(kept * TRANSACTION_ENTRY_BYTES);
+      // At once: should the entries come back behind what is written next, nothing would tell that they are none of its own.
+      this.file.get().syncNow();
+    }
     this.synced = Math.min(this.synced, kept);
     this.kept = kept - this.synced;
     this.written = Math.min(this.written, this.kept);

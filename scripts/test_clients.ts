@@ -21,11 +21,15 @@ import { runScenario, steps } from "../tests/clients/scenario.ts";
 import { comparedTools, runComparedTools } from "../tests/clients/tools/course.ts";
 import { guarantees, runStreams } from "../tests/clients/streams/course.ts";
 import { courseName, runTransactions } from "../tests/clients/transactions/course.ts";
+import { runTransactionsCross, transactionsCross } from "../tests/clients/transactions/cross.ts";
 import { transformers } from "../tests/clients/transactions/transformers.ts";
 import { runTransactionsChecked, transactionsChecked } from "../tests/transactions/steps.ts";
 
 /** The name under which Kafka's own command-line tools are selected and reported. */
 const javaTools = "java-tools";
+
+/** Courses of transactions that run at once: most of their time they wait for sessions and transactions to time out. */
+const coursesAtOnce = 3;
 
 /** What applications do on Kafka, each on a broker of its own, by the names of the courses. */
 const ownCourses: Record<string, (logDir: string, report: Report) => Promise<void>> = {
@@ -38,10 +42,7 @@ const ownCourses: Record<string, (logDir: string, report: Report) => Promise<voi
     registry.name,
     (logDir: string, report: Report) => runRegistry(registry, logDir, report),
   ])),
-  ...Object.fromEntries(transformers.map((transformer) => [
-    courseName(transformer),
-    (logDir: string, report: Report) => runTransactions(transformer, logDir, report),
-  ])),
+  [transactionsCross]: runTransactionsCross,
   [transactionsChecked]: (logDir, report) => runTransactionsChecked(logDir, report),
   [comparedTools]: runComparedTools,
 };
@@ -51,7 +52,8 @@ Deno.exit(await main(Deno.args));
 /** Runs the clients named in `names`, or all; gives the exit code. */
 async function main(names: string[]): Promise<number> {
   const all = [...clients, ...oldClients];
-  const known = [...all.map((client) => client.id), javaTools, ...Object.keys(ownCourses), durability];
+  const known = [...all.map((client) => client.id), javaTools, ...Object.keys(ownCourses), durability]
+    .concat(transformers.map(courseName));
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`no client ${unknown.join(", ")}; there are ${known.join(", ")}`);
@@ -103,6 +105,10 @@ async function main(names: string[]): Promise<number> {
   for (const [name, run] of Object.entries(ownCourses)) {
     if (names.length === 0 || names.includes(name)) await run(logDir, report);
   }
+  await inTurns(transformers, coursesAtOnce, async (transformer) => {
+    if (names.length > 0 && !names.includes(courseName(transformer))) return;
+    await runTransactions(transformer, logDir, report);
+  });
   if (names.length === 0 || names.includes(durability)) {
     await runDurability({ librdkafka: reference, java: await kafkasOwn() }, logDir, report);
   }
@@ -111,6 +117,19 @@ async function main(names: string[]): Promise<number> {
   console.log(`\ntook ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
   console.log(`${passed} passed, ${failed} failed`);
   return failed > 0 ? 1 : 0;
+}
+
+/** Has each of `items` worked on, so many at once. */
+async function inTurns<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = [...items];
+  const worker = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
 /** Installs the reference and the chosen clients; gives those that can run. */

@@ -8,8 +8,18 @@ import { tail } from "./waiting.ts";
 export const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");
 const cacheDir = join(root, ".cache/clients");
 
-/** Runs `work` unless it already ended well for the same `fingerprint`. */
-export async function once(name: string, fingerprint: string, work: () => Promise<void>): Promise<void> {
+/** The installation that was asked for last. */
+let last: Promise<void> = Promise.resolve();
+
+/** Runs `work` unless it already ended well for the same `fingerprint`; one after the other, whoever asks. */
+export function once(name: string, fingerprint: string, work: () => Promise<void>): Promise<void> {
+  const mine = last.then(() => onceInTurn(name, fingerprint, work));
+  // how it ended is for who asked for it
+  last = mine.catch(() => {});
+  return mine;
+}
+
+async function onceInTurn(name: string, fingerprint: string, work: () => Promise<void>): Promise<void> {
   const stamp = join(cacheDir, `${name}.stamp`);
   const found = await Deno.readTextFile(stamp).catch((error) => {
     if (error instanceof Deno.errors.NotFound) return null;

@@ -67,6 +67,21 @@ member() {
     ${instance_id:+-X "group.instance.id=$instance_id"} "$topic" </dev/null 2> >(assignments)
 }
 
+# One transaction of its own; kcat only knows how to commit it.
+write() {
+  [ "$end" = commit ] || unsupported "kcat cannot abort"
+  seq 0 $((count - 1)) | sed "s/^/$value /" |
+    kcat -b "$bootstrap" -P -t "$output" -p 0 -X "transactional.id=$transactional_id" >&2
+  echo '{"ended":"commit"}'
+}
+
+follow() {
+  exec 3<&0
+  (cat <&3 >/dev/null; kill -TERM $$) >/dev/null 2>&1 &
+  exec stdbuf -oL kcat -b "$bootstrap" -C -u -t "$topic" -p 0 -o beginning -X "isolation.level=$isolation" \
+    -f '{"partition":%p,"offset":%o,"value":"%s"}\n' </dev/null
+}
+
 # "  topic "name" with 4 partitions:" lines of the metadata listing, as "name 4"
 topics() { kcat -b "$bootstrap" -L | sed -n 's/^  topic "\(.*\)" with \([0-9]*\) partitions:.*/\1 \2/p'; }
 
@@ -80,5 +95,7 @@ case $verb in
   produce) produce ;;
   consume) consume ;;
   member) member ;;
+  write) write ;;
+  follow) follow ;;
   *) unsupported "kcat has no admin requests" ;;
 esac

@@ -17,8 +17,11 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
 
 public final class Transactions {
     static final Duration POLL = Duration.ofMillis(200);
@@ -30,8 +33,31 @@ public final class Transactions {
             follow(flags);
             return;
         }
+        if (args[0].equals("write")) {
+            write(flags);
+            return;
+        }
         if (!args[0].equals("transform")) throw new IllegalArgumentException("unknown verb " + args[0]);
         System.exit(new Transform(flags).run());
+    }
+
+    /* One transaction of its own in partition 0. */
+    private static void write(Map<String, String> flags) {
+        Properties p = new Properties();
+        p.put("bootstrap.servers", flags.get("bootstrap"));
+        p.put("transactional.id", flags.get("transactional-id"));
+        boolean commits = flags.get("end").equals("commit");
+        try (KafkaProducer<String, String> producer = new KafkaProducer<>(p, new StringSerializer(), new StringSerializer())) {
+            producer.initTransactions();
+            producer.beginTransaction();
+            for (int i = 0; i < Integer.parseInt(flags.get("count")); i++) {
+                producer.send(new ProducerRecord<>(flags.get("output"), 0, null, flags.get("value") + " " + i));
+            }
+            producer.flush();
+            if (commits) producer.commitTransaction();
+            else producer.abortTransaction();
+        }
+        print("{\"ended\":\"" + flags.get("end") + "\"}");
     }
 
     private static void follow(Map<String, String> flags) {
@@ -52,7 +78,7 @@ public final class Transactions {
 
     static KafkaConsumer<String, String> consumer(Map<String, String> flags, Properties p) {
         p.put("bootstrap.servers", flags.get("bootstrap"));
-        p.put("isolation.level", "read_committed");
+        p.put("isolation.level", flags.getOrDefault("isolation", "read_committed"));
         p.put("enable.auto.commit", "false");
         p.put("auto.offset.reset", "earliest");
         return new KafkaConsumer<>(p, new StringDeserializer(), new StringDeserializer());

@@ -15,6 +15,9 @@ const copied = [
   "adapter.mjs",
   "kafkajs.mjs",
   "platformatic.mjs",
+  "transform.mjs",
+  "kafkajs_transform.mjs",
+  "platformatic_transform.mjs",
 ];
 const node = {
   kafkajs: "node",
@@ -24,11 +27,16 @@ const node = {
   }/bin/node`,
 };
 
-/** How to run the adapter, relative to the checkout. */
-export function command(name: keyof typeof node): string[] {
+/** How to run the adapter, or another program for the same library, relative to the checkout. */
+export function command(
+  name: keyof typeof node,
+  program: string = name,
+): string[] {
   // the same adapter with the other release of the library
-  if (name === "kafkajs-1") return ["env", `KAFKAJS=${name}`, ...command("kafkajs")];
-  return [node[name], `${cacheDir}/${name}.mjs`];
+  if (name === "kafkajs-1") {
+    return ["env", `KAFKAJS=${name}`, ...command("kafkajs")];
+  }
+  return [node[name], `${cacheDir}/${program}.mjs`];
 }
 
 /** Needs Node and npm, and a C++ compiler for two of kafkajs' codecs; without one those codecs are unsupported. */

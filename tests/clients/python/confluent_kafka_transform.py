@@ -25,7 +25,7 @@ class ConfluentKafka(Library):
 
     def consumer_of(self, config):
         return Consumer(self.common | config | {
-            "isolation.level": "read_committed",
+            "isolation.level": self.args.isolation,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
         })

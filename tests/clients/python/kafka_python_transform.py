@@ -20,7 +20,7 @@ class KafkaPython(Library):
         return KafkaConsumer(
             **self.common,
             **config,
-            isolation_level="read_committed",
+            isolation_level=self.args.isolation,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
         )

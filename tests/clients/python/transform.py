@@ -69,7 +69,7 @@ class Library(ABC):
 
     @abstractmethod
     def follow(self, running):
-        """Prints what is committed in args.topic for as long as running()."""
+        """Prints what is in args.topic under args.isolation for as long as running()."""
 
 
 class Stdin:
@@ -173,20 +173,36 @@ class Transform:
         self.tx = None
 
 
+def write(args, library):
+    """One transaction of its own in partition 0."""
+    library.start()
+    library.begin()
+    library.write([(0, f"{args.value} {i}") for i in range(args.count)])
+    if args.end == "commit":
+        library.commit()
+    else:
+        library.abort()
+    emit(ended=args.end)
+
+
 def main(make):
     """Runs the verb of the command line with the library that `make(args)` gives."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=["transform", "follow"])
+    parser.add_argument("verb", choices=["transform", "follow", "write"])
     parser.add_argument("--bootstrap", required=True)
-    for name in ["topic", "transactional-id", "group", "input", "output"]:
+    for name in ["topic", "transactional-id", "group", "input", "output", "value", "end"]:
         parser.add_argument(f"--{name}")
-    for name in ["partitions", "seed", "transaction-timeout-ms"]:
+    for name in ["partitions", "seed", "count"]:
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--abort-rate", type=float)
+    parser.add_argument("--transaction-timeout-ms", type=int, default=60_000)
+    parser.add_argument("--isolation", default="read_committed")
     args = parser.parse_args()
     library = make(args)
     stdin = Stdin()
     if args.verb == "follow":
         library.follow(lambda: stdin.running)
+    elif args.verb == "write":
+        write(args, library)
     else:
         sys.exit(Transform(args, library, stdin).run())

@@ -7,6 +7,7 @@ import {
   installProgram,
   programCommand,
 } from "../java/install.ts";
+import { command as nodeCommand, install as installNode } from "../node/install.ts";
 
 export interface Transformer {
   /** `transactions-<id>` selects its course and is its row in the report. */
@@ -24,7 +25,11 @@ export interface Transformer {
 
 /** Kafka's own client of a release. */
 function java(release: Parameters<typeof javaCommand>[0]): Transformer {
-  return { id: `java-${release}`, command: javaCommand(release, "Transactions"), install: installJava };
+  return {
+    id: `java-${release}`,
+    command: javaCommand(release, "Transactions"),
+    install: installJava,
+  };
 }
 
 /** Spring Kafka: the transactions are those of a listener's container. */
@@ -39,6 +44,21 @@ function python(id: string): Transformer {
   return pythonClient(id, `${id.replaceAll("-", "_")}_transform.py`);
 }
 
+/** A Node library. */
+function node(id: "kafkajs" | "platformatic"): Transformer {
+  return {
+    id,
+    command: nodeCommand(id, `${id}_transform`),
+    install: installNode,
+  };
+}
+
+/**
+ * Knows the verbs, but has no course: once the broker was gone, its streams repeat what they gave, or give nothing any
+ * more, with Kafka as well.
+ */
+export const platformatic: Transformer = node("platformatic");
+
 export const transformers: readonly Transformer[] = [
   java("4.4"),
   java("3.9"),
@@ -48,4 +68,6 @@ export const transformers: readonly Transformer[] = [
   python("kafka-python"),
   go("franz-go"),
   go("sarama"),
+  { ...node("kafkajs"), alone: true },
+  { ...python("aiokafka"), alone: true },
 ];

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -106,7 +107,7 @@ func run(connect func(string) Client) error {
 	if len(os.Args) < 2 {
 		return errors.New("usage: VERB --bootstrap HOST:PORT [--name value ...]")
 	}
-	if verb := os.Args[1]; verb == "transform" || verb == "follow" {
+	if verb := os.Args[1]; slices.Contains([]string{"transform", "follow", "write"}, verb) {
 		return runTransform(connect)
 	}
 	verb, flags := os.Args[1], flag.NewFlagSet(os.Args[0], flag.ExitOnError)

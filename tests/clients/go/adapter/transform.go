@@ -27,8 +27,10 @@ type Transformer interface {
 	Transform(ctx context.Context, t *Transform) error
 	// IsFenced tells whether an error says that another producer has taken the id.
 	IsFenced(err error) bool
-	// Follow gives what is committed in a topic to emit, from the beginning on, until ctx ends.
-	Follow(ctx context.Context, topic string, partitions int, emit func(Record) error) error
+	// Follow gives what is in a topic to emit, from the beginning on, until ctx ends.
+	Follow(ctx context.Context, f Follow, emit func(Record) error) error
+	// Producer gives a transactional producer, without a group.
+	Producer(t *Transform) (Transaction, error)
 }
 
 // Transaction is one transaction of a library.
@@ -39,6 +41,13 @@ type Transaction interface {
 	// End ends it, with the offsets when it commits. It tells whether it was committed; an error is one that it cannot
 	// go on from.
 	End(commit bool) (committed bool, err error)
+}
+
+// Follow says what to read: of all records, or of those that are committed.
+type Follow struct {
+	Topic         string
+	Partitions    int
+	CommittedOnly bool
 }
 
 // Copy is a record of the output.
@@ -64,6 +73,9 @@ type Transform struct {
 
 // Ready says that the producer has its id, and nobody who had it before can go on.
 func (t *Transform) Ready() { emit(map[string]any{"event": "ready"}) }
+
+// Lost says that nobody knows how the transaction ended, or will end when its id is taken again.
+func (t *Transform) Lost(reason error) error { return t.ended("failed", reason) }
 
 // Transact makes one transaction of some records. It tells whether that was committed; if not, the records are to be
 // read again.
@@ -141,6 +153,29 @@ func (t *Transform) listen(closed func()) {
 	close(t.goOn)
 }
 
+// write makes one transaction of its own in partition 0.
+func write(transformer Transformer, t *Transform, value string, count int, end string) error {
+	transaction, err := transformer.Producer(t)
+	if err != nil {
+		return err
+	}
+	if err := transaction.Begin(); err != nil {
+		return err
+	}
+	values := make([]Copy, count)
+	for i := range values {
+		values[i].Value = fmt.Sprintf("%s %d", value, i)
+	}
+	if err := transaction.Write(values); err != nil {
+		return err
+	}
+	commit := end == "commit"
+	if committed, err := transaction.End(commit); err != nil || committed != commit {
+		return fmt.Errorf("%s gave %t and %w", end, committed, err)
+	}
+	return emit(map[string]any{"ended": end})
+}
+
 func runTransform(connect func(string) Client) error {
 	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
 	t := &Transform{goOn: make(chan struct{}, 1)}
@@ -154,22 +189,30 @@ func runTransform(connect func(string) Client) error {
 	seed := flags.Int64("seed", 0, "")
 	timeoutMs := flags.Int("transaction-timeout-ms", 60_000, "")
 	topic := flags.String("topic", "", "of follow")
+	isolation := flags.String("isolation", "read_committed", "of follow")
+	value := flags.String("value", "", "of write")
+	count := flags.Int("count", 0, "of write")
+	end := flags.String("end", "commit", "of write: commit or abort")
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		return err
-	}
-	transformer, ok := connect(*bootstrap).(Transformer)
-	if !ok {
-		return Unsupported("this library has no transactions")
 	}
 	t.random = rand.New(rand.NewSource(*seed))
 	t.name = fmt.Sprintf("%s-%d", t.TransactionalID, time.Now().UnixMilli())
 	t.TransactionTimeout = time.Duration(*timeoutMs) * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	go t.listen(cancel)
-	if os.Args[1] == "follow" {
-		return transformer.Follow(ctx, *topic, t.partitions, func(r Record) error {
+	transformer, ok := connect(*bootstrap).(Transformer)
+	if !ok {
+		return Unsupported("this library has no transactions")
+	}
+	switch os.Args[1] {
+	case "follow":
+		f := Follow{*topic, t.partitions, *isolation == "read_committed"}
+		return transformer.Follow(ctx, f, func(r Record) error {
 			return emit(map[string]any{"partition": r.Partition, "offset": r.Offset, "value": r.Value})
 		})
+	case "write":
+		return write(transformer, t, *value, *count, *end)
 	}
 	if err := transformer.Transform(ctx, t); err != nil {
 		how, code := "failed", exitFailed

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,7 +17,22 @@ import (
 	"trackway.test/clients/adapter"
 )
 
+// Transform begins anew with its id when the library gives up a request because nothing listens: it does so at once.
 func (c client) Transform(ctx context.Context, t *adapter.Transform) error {
+	for {
+		err := c.transform(ctx, t)
+		var network *net.OpError
+		if !errors.As(err, &network) {
+			return err
+		}
+		if err := t.Lost(err); err != nil {
+			return err
+		}
+		time.Sleep(adapter.RetryPause)
+	}
+}
+
+func (c client) transform(ctx context.Context, t *adapter.Transform) error {
 	session, err := kgo.NewGroupTransactSession(
 		kgo.SeedBrokers(c.bootstrap),
 		kgo.TransactionalID(t.TransactionalID), kgo.TransactionTimeout(t.TransactionTimeout),
@@ -59,28 +76,59 @@ func recordsOf(fetches kgo.Fetches) []adapter.Record {
 type transaction struct{ *kgo.GroupTransactSession }
 
 func (t transaction) Write(values []adapter.Copy) error {
+	return t.ProduceSync(context.Background(), recordsFrom(values)...).FirstErr()
+}
+
+func recordsFrom(values []adapter.Copy) []*kgo.Record {
 	records := make([]*kgo.Record, len(values))
 	for i, v := range values {
 		records[i] = &kgo.Record{Partition: v.Partition, Value: []byte(v.Value)}
 	}
-	return t.ProduceSync(context.Background(), records...).FirstErr()
+	return records
 }
 
 func (t transaction) End(commit bool) (bool, error) {
 	return t.GroupTransactSession.End(context.Background(), kgo.TransactionEndTry(commit))
 }
 
+func (c client) Producer(t *adapter.Transform) (adapter.Transaction, error) {
+	cl, err := c.open(
+		kgo.TransactionalID(t.TransactionalID),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(t.Output),
+		// Not every client that is to read it knows what this one prefers.
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+	)
+	return groupless{cl}, err
+}
+
+// groupless is the transaction of a client that consumes nothing.
+type groupless struct{ *kgo.Client }
+
+func (g groupless) Begin() error { return g.BeginTransaction() }
+
+func (g groupless) Write(values []adapter.Copy) error {
+	return g.ProduceSync(context.Background(), recordsFrom(values)...).FirstErr()
+}
+
+func (g groupless) End(commit bool) (bool, error) {
+	return commit, g.EndTransaction(context.Background(), kgo.TransactionEndTry(commit))
+}
+
 func (c client) IsFenced(err error) bool {
 	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch)
 }
 
-func (c client) Follow(ctx context.Context, topic string, partitions int, emit func(adapter.Record) error) error {
+func (c client) Follow(ctx context.Context, f adapter.Follow, emit func(adapter.Record) error) error {
 	all := map[int32]kgo.Offset{}
-	for p := range partitions {
+	for p := range f.Partitions {
 		all[int32(p)] = kgo.NewOffset().AtStart()
 	}
+	isolation := kgo.ReadUncommitted()
+	if f.CommittedOnly {
+		isolation = kgo.ReadCommitted()
+	}
 	cl, err := c.open(
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: all}), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{f.Topic: all}), kgo.FetchIsolationLevel(isolation),
 	)
 	if err != nil {
 		return err

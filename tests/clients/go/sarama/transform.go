@@ -33,17 +33,7 @@ func committedOnly() *sarama.Config {
 }
 
 func (c client) Transform(ctx context.Context, t *adapter.Transform) error {
-	cfg := committedOnly()
-	cfg.Producer.Idempotent = true
-	cfg.Net.MaxOpenRequests = 1
-	cfg.Producer.RequiredAcks = sarama.WaitForAll
-	cfg.Producer.Return.Successes = true
-	cfg.Producer.Partitioner = sarama.NewManualPartitioner
-	cfg.Producer.Retry.Max, cfg.Producer.Retry.Backoff = retries, retryBackoff
-	cfg.Producer.Transaction.ID = t.TransactionalID
-	cfg.Producer.Transaction.Timeout = t.TransactionTimeout
-	cfg.Producer.Transaction.Retry.Max, cfg.Producer.Transaction.Retry.Backoff = retries, retryBackoff
-	producer, err := sarama.NewSyncProducer(c.brokers, cfg)
+	producer, err := c.producer(t)
 	if err != nil {
 		return err
 	}
@@ -66,6 +56,25 @@ func (c client) Transform(ctx context.Context, t *adapter.Transform) error {
 		return run.failure
 	}
 	return errors.Join(consumers.Close(), producer.Close())
+}
+
+func (c client) producer(t *adapter.Transform) (sarama.SyncProducer, error) {
+	cfg := committedOnly()
+	cfg.Producer.Idempotent = true
+	cfg.Net.MaxOpenRequests = 1
+	cfg.Producer.RequiredAcks = sarama.WaitForAll
+	cfg.Producer.Return.Successes = true
+	cfg.Producer.Partitioner = sarama.NewManualPartitioner
+	cfg.Producer.Retry.Max, cfg.Producer.Retry.Backoff = retries, retryBackoff
+	cfg.Producer.Transaction.ID = t.TransactionalID
+	cfg.Producer.Transaction.Timeout = t.TransactionTimeout
+	cfg.Producer.Transaction.Retry.Max, cfg.Producer.Transaction.Retry.Backoff = retries, retryBackoff
+	return sarama.NewSyncProducer(c.brokers, cfg)
+}
+
+func (c client) Producer(t *adapter.Transform) (adapter.Transaction, error) {
+	producer, err := c.producer(t)
+	return &transaction{producer: producer, output: t.Output}, err
 }
 
 // transforming is the handler of all generations.
@@ -124,7 +133,7 @@ func (t *transforming) transact(session sarama.ConsumerGroupSession, batch []*sa
 type transaction struct {
 	producer sarama.SyncProducer
 	output   string
-	last     *sarama.ConsumerMessage
+	last     *sarama.ConsumerMessage // of what was read, if anything was
 	metadata *sarama.ConsumerGroupMetadata
 }
 
@@ -141,7 +150,7 @@ func (t *transaction) Write(values []adapter.Copy) error {
 // End follows the producer's state, as the library asks for: what is fatal ends it, what is abortable is to be aborted,
 // and anything else is to be tried again.
 func (t *transaction) End(commit bool) (bool, error) {
-	if commit {
+	if commit && t.last != nil {
 		// The library sends the offsets with the commit.
 		if err := t.producer.AddMessageToTxnWithGroupMetadata(t.last, t.metadata, nil); err != nil {
 			fmt.Fprintf(os.Stderr, "offsets: %v\n", err)
@@ -171,15 +180,19 @@ func (c client) IsFenced(err error) bool {
 	return errors.Is(err, sarama.ErrProducerFenced) || errors.Is(err, sarama.ErrInvalidProducerEpoch)
 }
 
-func (c client) Follow(ctx context.Context, topic string, partitions int, emit func(adapter.Record) error) error {
-	consumer, err := sarama.NewConsumer(c.brokers, committedOnly())
+func (c client) Follow(ctx context.Context, f adapter.Follow, emit func(adapter.Record) error) error {
+	cfg := committedOnly()
+	if !f.CommittedOnly {
+		cfg.Consumer.IsolationLevel = sarama.ReadUncommitted
+	}
+	consumer, err := sarama.NewConsumer(c.brokers, cfg)
 	if err != nil {
 		return err
 	}
 	defer consumer.Close()
 	messages := make(chan *sarama.ConsumerMessage)
-	for id := range partitions {
-		partition, err := consumer.ConsumePartition(topic, int32(id), sarama.OffsetOldest)
+	for id := range f.Partitions {
+		partition, err := consumer.ConsumePartition(f.Topic, int32(id), sarama.OffsetOldest)
 		if err != nil {
 			return err
 		}

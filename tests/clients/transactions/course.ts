@@ -222,7 +222,8 @@ class TransactionsCourse {
     await course.step("fenced by another with its id", async () => {
       const [old] = this.members;
       const tx = await this.hold(old);
-      const next = this.start(old.id);
+      // The next two steps want a transaction of it to run out of time.
+      const next = this.start(old.id, shortTimeoutMs);
       await this.until(() => next.isReady, "the next one to be ready", [next]);
       old.running.tell("go");
       await this.ended(old, exitFenced);
@@ -231,8 +232,6 @@ class TransactionsCourse {
       await this.getOn();
     });
     await course.step("outlived by its transaction's timeout", async () => {
-      await this.again(0, shortTimeoutMs);
-      await this.getOn();
       const [late] = this.members;
       const tx = await this.hold(late);
       await this.timedOut(late.id);
@@ -243,13 +242,11 @@ class TransactionsCourse {
       }
       if (this.endOf(tx) !== "aborted") {
         await this.ended(late, this.endOf(tx) === "fenced" ? exitFenced : exitFailed);
-        this.members[0] = this.start(late.id);
+        this.members[0] = this.start(late.id, shortTimeoutMs);
       }
       await this.getOn();
     });
     await course.step("killed in a transaction for good, another takes over", async () => {
-      await this.again(0, shortTimeoutMs);
-      await this.getOn();
       await this.hold(this.members[0]);
       const gone = this.members.shift()!;
       await course.kill(gone.running);
@@ -309,10 +306,10 @@ class TransactionsCourse {
   }
 
   /** Kills a member as a crash would, and starts another with its id. */
-  private async again(index: number, transactionTimeoutMs?: number): Promise<void> {
+  private async again(index: number): Promise<void> {
     const { id, running } = this.members[index];
     await this.course.kill(running);
-    this.members[index] = this.start(id, transactionTimeoutMs);
+    this.members[index] = this.start(id);
   }
 
   /** Waits while all members and the others live. */

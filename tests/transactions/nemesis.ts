@@ -25,6 +25,7 @@ const WEIGHTS = {
   "kill a client": 4,
   "pause a client": 2,
   "replace a client that is paused": 3,
+  "pause a transformer in its commit": 2,
 };
 export type Deed = keyof typeof WEIGHTS;
 export const deeds = Object.keys(WEIGHTS) as Deed[];
@@ -59,10 +60,20 @@ const actions: Record<Deed, (nemesis: Nemesis) => Promise<void>> = {
   "pause a client": async (nemesis) => {
     const { workers, random, pause, note } = nemesis;
     const worker = victim(nemesis);
-    // Shorter than its session and its transaction may take, longer than the one, or longer than both.
-    const ms = random.pick([2000, TRANSACTION_TIMEOUT_MS - 1500, TRANSACTION_TIMEOUT_MS + 1500]);
-    if (random.chance(0.7)) await workers.commits(worker, MIDDLE_MS);
+    // Shorter than its session and its transaction may take, or longer.
+    const ms = random.pick([2000, TRANSACTION_TIMEOUT_MS + 1500]);
+    if (random.chance(0.5)) await workers.commits(worker, MIDDLE_MS);
     note(`SIGSTOP of ${worker.process} for ${ms} ms`);
+    workers.stop(worker);
+    await pause(ms);
+    workers.goOn(worker);
+  },
+  // Longer than its session and shorter than its transaction: the group goes on without it, and it may commit yet.
+  "pause a transformer in its commit": async ({ workers, random, pause, note }) => {
+    const worker = random.pick(workers.working("transformer"));
+    await workers.commits(worker, MIDDLE_MS);
+    const ms = TRANSACTION_TIMEOUT_MS - 1500;
+    note(`SIGSTOP of ${worker.process}, which commits, for ${ms} ms`);
     workers.stop(worker);
     await pause(ms);
     workers.goOn(worker);

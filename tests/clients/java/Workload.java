@@ -184,7 +184,7 @@ public final class Workload {
                     producer.flush();
                     say("commit", "\"type\":\"invoke\",\"txn\":" + its);
                     // so that whoever is told of it may stop this process before the request is out
-                    if (random.nextInt(4) == 0) TimeUnit.MILLISECONDS.sleep(20);
+                    if (random.nextBoolean()) TimeUnit.MILLISECONDS.sleep(20);
                     untilDone("commit", producer::commitTransaction);
                     say("txn", "\"type\":\"ok\",\"txn\":" + its + ",\"offsets\":" + Arrays.toString(offsets));
                     return true;

@@ -23,8 +23,12 @@ from confluent_kafka import (
 
 from adapter import emit, now, on_stdin_closed, text
 
+# When it has found the only broker gone and begun anew, librdkafka 2.16 may wait for ever, as with a group's offsets.
+RECONNECT = {"reconnect.backoff.max.ms": 1000, "metadata.recovery.strategy": "none"}
 POLL_S = 0.2
 CALL_S = 10
+# A producer that has timed out so often has lost its way, and is made anew.
+TIMES = 4
 RECORDS = [1, 1, 2, 3, 5, 8]
 POLL_RECORDS = [5, 40, 200]
 
@@ -68,8 +72,8 @@ class Program:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "reconnect.backoff.max.ms": 1000,
             "fetch.wait.max.ms": 200,
+            **RECONNECT,
         }
         if group:
             config |= {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
@@ -142,10 +146,8 @@ class Transactor(Program):
             "transaction.timeout.ms": timeout,
             "message.timeout.ms": timeout,
             "socket.timeout.ms": min(self.args.request_timeout_ms, timeout),
-            "reconnect.backoff.max.ms": 1000,
             "linger.ms": 5,
-            # when it has found the only broker gone and begun anew, librdkafka 2.16 waits for ever to send a group's offsets
-            "metadata.recovery.strategy": "none",
+            **RECONNECT,
         })
         emit(f="init", type="invoke", at=now())
         self.until_done(lambda: producer.init_transactions(CALL_S), "init")
@@ -154,7 +156,7 @@ class Transactor(Program):
 
     def until_done(self, call, what):
         """Calls until it is done; throws Fenced, Broken, or what asks for an abort."""
-        while True:
+        for left in range(TIMES, 0, -1):
             try:
                 return call()
             except KafkaException as failure:
@@ -162,7 +164,7 @@ class Transactor(Program):
                 if error.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
                     raise Fenced(f"{what}: {error}") from failure
                 print(f"{what}: {error}", file=sys.stderr)
-                if error.retriable() and self.running:
+                if error.retriable() and self.running and left > 1:
                     continue
                 if error.txn_requires_abort():
                     raise
@@ -190,7 +192,7 @@ class Transactor(Program):
                 self.until_done(lambda: self.producer.flush(CALL_S), "flush")
                 emit(f="commit", type="invoke", at=now(), txn=txn)
                 # so that whoever is told of it may stop this process before the request is out
-                time.sleep(self.random.choice([0, 0, 0, 0.02]))
+                time.sleep(self.random.choice([0, 0.02]))
                 self.until_done(lambda: self.producer.commit_transaction(CALL_S), "commit")
                 emit(f="txn", type="ok", at=now(), txn=txn, offsets=offsets)
                 return True

@@ -8,6 +8,7 @@ import { assert, AssertionError } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import { SettledTime } from "../base/settled_time.ts";
 import { batchesIn, type BatchView } from "../codec/batch.ts";
+import { readEndMarker } from "../codec/end_marker.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import type { TransactionMarker } from "../replication/transaction_marker.ts";
 import type { Decision, Instant, LogRecord, Machine, Producer, Ticket } from "./machine.ts";
@@ -367,11 +368,8 @@ export class Replay<State, Input, Fact, Mark, Body, Effect> {
   }
 
   private takeMarker(batch: BatchView): void {
-    const cursor = batch.cursor();
-    while (cursor.next()) {
-      const isCommit = cursor.key !== null && cursor.key.length >= 4 && cursor.key[3] === 1;
-      this.machine.endTransaction?.(this.state, batch.producerId, isCommit);
-    }
+    const marker = readEndMarker(batch);
+    if (marker !== null) this.machine.endTransaction?.(this.state, batch.producerId, marker.isCommit);
   }
 }
 

@@ -3,7 +3,8 @@
  * that count up. The log keeps real record batches, so what is rebuilt from it went through the bytes.
  */
 import { ManualClock } from "../../src/base/clock.ts";
-import { type BatchOptions, buildBatch, type NewRecord } from "../../src/codec/batch.ts";
+import { BatchView, buildBatch } from "../../src/codec/batch.ts";
+import { buildEndMarker } from "../../src/codec/end_marker.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import type { ProducerCheckPorts } from "../../src/coordinators/groups/producer_check.ts";
 import { GroupService, type GroupShard } from "../../src/coordinators/groups/service.ts";
@@ -79,28 +80,24 @@ export class MemoryLog implements CoordinatorLog {
     if (transaction !== undefined && transaction.producerEpoch < epoch) {
       return { errorCode: ErrorCode.INVALID_PRODUCER_EPOCH, offset: -1, committed: null };
     }
-    return this.appendBatch(
+    return this.write(buildBatch(
       records.map(({ key, value }) => ({ key, value, timestamp: nowMs })),
       transaction && { ...transaction, isTransactional: true },
-    );
+    ));
   }
 
-  appendMarker({ producerId, producerEpoch, isCommit }: TransactionMarker, nowMs: number): AppendResult {
-    const key = new Uint8Array([0, 0, 0, isCommit ? 1 : 0]);
-    return this.appendBatch(
-      [{ key, value: new Uint8Array(6), timestamp: nowMs }],
-      { producerId, producerEpoch, isTransactional: true, isControl: true },
-    );
+  appendMarker(marker: TransactionMarker, nowMs: number): AppendResult {
+    return this.write(buildEndMarker(marker, nowMs));
   }
 
-  private appendBatch(records: readonly NewRecord[], options: BatchOptions = {}): AppendResult {
+  private write(bytes: Uint8Array): AppendResult {
     if (this.failWith !== 0) return { errorCode: this.failWith, offset: -1, committed: null };
     const offset = this.nextOffset;
-    this.batches.push(buildBatch(records, { ...options, baseOffset: offset }));
-    this.nextOffset += records.length;
-    if (options.producerId !== undefined) {
-      this.epochs.set(Number(options.producerId), options.producerEpoch!);
-    }
+    const batch = new BatchView(bytes);
+    batch.baseOffset = offset;
+    this.batches.push(bytes);
+    this.nextOffset = batch.nextOffset;
+    if (batch.hasProducerId) this.epochs.set(batch.producerId, batch.producerEpoch);
     const committed = this.isReplicated
       ? new Promise<number>((resolve) => this.uncommitted.push(resolve))
       : null;

@@ -128,6 +128,9 @@ Deno.test("transaction.partition.verification.enable spares the question, but no
     assertEquals(await stage(h, 7, 100 + apiVersion, 0, apiVersion), NONE);
   }
   assertEquals(asked.map(({ producerId }) => producerId), [105]);
+  for (const [producerId, epoch] of [[-1, 0], [-1, -1], [5, -1]]) {
+    assertEquals(await stage(h, 7, producerId, epoch, 4), ErrorCode.INVALID_PRODUCER_ID_MAPPING);
+  }
   h.service.close();
 });
 

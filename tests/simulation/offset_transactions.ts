@@ -5,6 +5,7 @@
 import { assert } from "../../src/base/assert.ts";
 import type { Prng } from "../../src/base/prng.ts";
 import { batchesIn } from "../../src/codec/batch.ts";
+import { readEndMarker } from "../../src/codec/end_marker.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { decodeFact } from "../../src/coordinators/groups/facts.ts";
 import type { JoinReply } from "../../src/coordinators/groups/requests.ts";
@@ -180,14 +181,15 @@ export function checkAgainstLog(state: GroupsState, batches: readonly Uint8Array
 function readLog(batches: readonly Uint8Array[]) {
   const commits = new Map<string, Commit[]>(), deletedAt = new Map<string, number>();
   for (const batch of batches.flatMap((bytes) => [...batchesIn(bytes)])) {
+    if (batch.isControl) {
+      const { isCommit } = readEndMarker(batch)!;
+      for (const commit of [...commits.values()].flat()) {
+        if (commit.producerId === batch.producerId) commit.isCommitted ??= isCommit;
+      }
+      continue;
+    }
     const cursor = batch.cursor();
     while (cursor.next()) {
-      if (batch.isControl) {
-        for (const commit of [...commits.values()].flat()) {
-          if (commit.producerId === batch.producerId) commit.isCommitted ??= cursor.key![3] === 1;
-        }
-        continue;
-      }
       const fact = decodeFact(cursor);
       if (fact?.type !== "offsetCommit") continue;
       const key = `${fact.key.group} ${fact.key.topic}:${fact.key.partition}`;

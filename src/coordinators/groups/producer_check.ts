@@ -42,7 +42,11 @@ export class ProducerCheck {
   ): Promise<T> {
     const { transactionalId, transaction, apiVersion } = request;
     const verifyOnly = apiVersion < addsPartition;
-    if (verifyOnly && !this.ports.verifiesPartitions()) return Promise.resolve(commit());
+    if (verifyOnly && !this.ports.verifiesPartitions()) {
+      // The coordinator knows no such producer. Whatever it left pending no marker could end.
+      const isNobody = transaction.producerId < 0 || transaction.producerEpoch < 0;
+      return Promise.resolve(isNobody ? fail(ErrorCode.INVALID_PRODUCER_ID_MAPPING) : commit());
+    }
     const question: Question = { partition, producerId: transaction.producerId, isOutdated: false };
     this.open.add(question);
     const asked = this.ports.addPartitions({

@@ -5,7 +5,7 @@ import { fetch } from "../../../src/codec/messages/fetch.ts";
 import { listOffsets } from "../../../src/codec/messages/list_offsets.ts";
 import type { DecodedResponseOf } from "../../../src/codec/schema.ts";
 import { batchesIn } from "../../../src/codec/batch.ts";
-import { type Broker, scenario } from "../scenario.ts";
+import { type Broker, eventually, scenario } from "../scenario.ts";
 import { batchOf, fetching, fill } from "../setup/records.ts";
 import { createTopic, ready } from "../setup/topics.ts";
 import {
@@ -351,5 +351,21 @@ export const scenarios = [
     }
     await end(broker, a, false);
     await tellReads(broker, topic, [4, 5], "aborted");
+  }),
+  scenario("Aborted transactions are found over several segments", async (broker) => {
+    // Each append begins a segment, a millisecond after the one before.
+    const topic = await createTopic(broker, "t", { "segment.ms": "1" });
+    const a = await transactional(broker, "a"), b = await transactional(broker, "b");
+    await write(broker, a, topic, ["a1"], 0, { timestamp: 1000 });
+    await write(broker, b, topic, ["b1"], 0, { timestamp: 2000 });
+    await write(broker, a, topic, ["a2"], 1, { timestamp: 3000 });
+    const next = await end(broker, a, false);
+    await write(broker, next, topic, ["a3"], 0, { timestamp: 4000 });
+    await end(broker, b, false);
+    const ended = Date.now();
+    // Markers have the broker's time.
+    await eventually("time stands still", () => Promise.resolve(Date.now() > ended + 2 || null));
+    await end(broker, next, false);
+    await tellReads(broker, topic, [0, 1, 2, 3, 4, 5, 6, 7]);
   }),
 ];

@@ -90,7 +90,7 @@ export function recover(i: RecoveryInput): Recovery {
   const first = floorSegment(i.segments, i.recoveryPoint);
   const start = i.segments[first];
   const from = beginIn(i, start);
-  const { producers, upTo } = producersAt(i, Math.max(i.recoveryPoint, start.baseOffset));
+  const { producers: found, upTo } = producersAt(i, Math.max(i.recoveryPoint, start.baseOffset));
   for (const [index, segment] of i.segments.entries()) {
     segment.syncedSize = index < first ? segment.size : index === first ? from : 0;
   }
@@ -108,6 +108,8 @@ export function recover(i: RecoveryInput): Recovery {
   });
   const outcome = (o: Partial<Recovery>): Recovery => {
     rising.finish();
+    // A snapshot may be of an end that the log has lost, or of one that was cut off.
+    const producers = producersUpTo > nextOffset ? producersAt(i, nextOffset).producers : found;
     return { nextOffset, producers, cuts, droppedAtEnd: 0, gaps, damage: null, stray: null, ...o };
   };
 
@@ -157,7 +159,7 @@ export function recover(i: RecoveryInput): Recovery {
       segment.index(position, size, lastOffset, maxTimestampAt(bytes, at), intervalBytes);
       rising.note(leaderEpochAt(bytes, at), baseOffset);
       if (lastOffset >= producersUpTo) {
-        noteBatch(producers, bytes, at, i.now, (each) => segment.transactions.add(each));
+        noteBatch(found, bytes, at, i.now, (each) => segment.transactions.add(each));
         producersUpTo = lastOffset + 1;
       }
       nextOffset = lastOffset + 1;

@@ -83,6 +83,8 @@ export class TransactionIndex {
   /** Entries of the file from `blockFirst` on, as they were last looked up. */
   private block: Uint8Array = NO_BYTES;
   private blockFirst = 0;
+  /** The file may go on behind its entries: a write failed, or was cut short. */
+  private isTorn = false;
   /** What is in the file was looked at, or written here. */
   private isChecked = false;
   /** Whether the block was looked at since {@link rest}. */
@@ -99,7 +101,10 @@ export class TransactionIndex {
   /** Throws `IoError`. */
   private open(): void {
     if (this.synced >= 0) return;
-    this.synced = this.file.exists() ? Math.floor(this.file.get().size() / TRANSACTION_ENTRY_BYTES) : 0;
+    const exists = this.file.exists();
+    const size = exists ? this.file.get().size() : 0;
+    this.synced = Math.floor(size / TRANSACTION_ENTRY_BYTES);
+    this.isTorn = exists && (size === 0 || size % TRANSACTION_ENTRY_BYTES !== 0);
   }
 
   /** Throws `IoError` when the file has to be looked at first. */
@@ -136,8 +141,21 @@ export class TransactionIndex {
     this.open();
     const from = this.written * TRANSACTION_ENTRY_BYTES;
     const bytes = this.tail.subarray(from, this.kept * TRANSACTION_ENTRY_BYTES);
+    const { isTorn } = this;
+    this.isTorn = true;
     this.file.create().writeAt(bytes, this.synced * TRANSACTION_ENTRY_BYTES + from);
     this.written = this.kept;
+    if (isTorn) this.cut();
+    this.isTorn = false;
+  }
+
+  /** Cuts off what is behind the entries, on the device. Throws `IoError`. */
+  private cut(): void {
+    const handle = this.file.get();
+    handle.truncate((this.synced + this.written) * TRANSACTION_ENTRY_BYTES);
+    // At once: should entries come back behind what is written next, nothing would tell that they are none of its own.
+    handle.syncNow();
+    this.isTorn = false;
   }
 
   /** Brings all of it to the device, again what an earlier sync that failed may have lost. Rejects with `IoError`. */
@@ -256,22 +274,19 @@ export class TransactionIndex {
     const { count } = this;
     let kept = count;
     while (kept > 0 && this.at(kept - 1).lastOffset >= offset) kept--;
-    if (kept === count) return;
+    if (kept === count && !this.isTorn) return;
     if (kept === 0) return this.reset();
-    if (kept < this.synced + this.written) {
-      this.file.get().truncate(kept * TRANSACTION_ENTRY_BYTES);
-      // At once: should the entries come back behind what is written next, nothing would tell that they are none of its own.
-      this.file.get().syncNow();
-    }
+    this.isTorn ||= kept < this.synced + this.written;
     this.synced = Math.min(this.synced, kept);
     this.kept = kept - this.synced;
     this.written = Math.min(this.written, this.kept);
     this.block = NO_BYTES;
+    if (this.isTorn) this.cut();
   }
 
   /** Forgets all entries, and removes the file. Throws `IoError`. */
   reset(): void {
-    if (this.synced !== 0 || this.written > 0) this.file.remove();
+    if (this.synced !== 0 || this.written > 0 || this.isTorn) this.file.remove();
     this.forgetEntries(0);
   }
 
@@ -279,6 +294,7 @@ export class TransactionIndex {
     this.synced = synced;
     this.kept = this.written = 0;
     this.tail = this.block = NO_BYTES;
+    this.isTorn = false;
     this.isChecked = true;
   }
 }

@@ -100,7 +100,8 @@ async function restart(nemesis: Nemesis, signal: "SIGKILL" | "SIGTERM"): Promise
   if (random.chance(0.5)) await workers.commits(null, MIDDLE_MS);
   note(`${signal} of the broker`);
   await broker.stop(signal);
-  if (random.chance(0.5)) await pause(random.between(0, 1500));
+  // At once, a little later, or when all that was open has timed out.
+  await pause(random.pick([0, 0, 500, 1500, TRANSACTION_TIMEOUT_MS + 1500]));
   await broker.start();
   note("the broker is there again");
 }

@@ -164,7 +164,7 @@ function checkLog(
   if (isCompacted) checkCompactedProducers(log, originals);
   else checkProducers(log, ledger, entries);
   if (TRANSACTED.includes(ledger.topic)) {
-    checkTransactions(log, [...goneBefore(entries, log, ledger), ...entries]);
+    checkTransactions(log, [...goneBefore(entries, log, ledger), ...entries], ledger.highestStart);
   }
   checkTimes(log, entries);
   return { ledger, log, entries, originals };
@@ -552,7 +552,7 @@ async function closeAndCheck(
     if (ledger.topic === KEYED) checkCompactedProducers(log, originals);
     else checkProducers(log, ledger, entries);
     if (TRANSACTED.includes(ledger.topic)) {
-      checkTransactions(log, [...goneBefore(entries, log, ledger), ...entries]);
+      checkTransactions(log, [...goneBefore(entries, log, ledger), ...entries], ledger.highestStart);
     }
   }
   if (ledgers.some(({ isDoubted }) => isDoubted)) return;

@@ -4,6 +4,7 @@
  */
 import { assertEquals } from "@std/assert/equals";
 import { BatchView, buildBatch, Compression } from "../../src/codec/batch.ts";
+import { buildEndMarker } from "../../src/codec/end_marker.ts";
 import { checkDirectory } from "../../src/storage/check/check.ts";
 import { replaceFile } from "../../src/storage/files/files.ts";
 import { MemoryFiles } from "../../src/storage/files/memory.ts";
@@ -159,4 +160,48 @@ Deno.test("checkDirectory() tells the way out of an index that is wrong where no
   again.log.read(0, { maxBytes: 1000, maxOffset: 4, minOneMessage: true });
   await again.manager.close();
   assertEquals(lines(left.crashed("killed")), []);
+});
+
+/** A log with transactions of producers 1 and 2, of which both were aborted, left by an orderly stop. */
+async function logWithAborted(): Promise<{ files: MemoryFiles; index: string }> {
+  const files = new MemoryFiles(() => START);
+  const { log, manager } = await openLog({}, files);
+  const verification = { lowestSequence: Infinity, beginsAtZero: false };
+  for (const producerId of [1, 2]) {
+    const producer = { producerId, producerEpoch: 0 };
+    mustAppend(log, batch(2, { ...producer, baseSequence: 0, isTransactional: true }), { verification });
+  }
+  for (const producerId of [1, 2]) {
+    const marker = { producerId, producerEpoch: 0, isCommit: false, coordinatorEpoch: 0 };
+    mustAppend(log, buildEndMarker(marker, START), { origin: "coordinator" });
+  }
+  log.highWatermark = log.nextOffset;
+  await manager.close();
+  return { files: files.crashed("killed"), index: `${DIRECTORY}/t-0/00000000000000000000.txnindex` };
+}
+
+Deno.test("checkDirectory() holds indexes of transactions against the batches", async () => {
+  const { files, index } = await logWithAborted();
+  assertEquals(lines(files), []);
+  const before = contentOf(files, index);
+  const told = (change: (bytes: Uint8Array) => Uint8Array) => {
+    replaceFile(files, index, change(before.slice()), false);
+    return lines(files).map((line) => line.replace(/^damage t-0\/0+\.txnindex /, "").replace(/;.*/, ""));
+  };
+  const changed = (at: number, value: number) => (bytes: Uint8Array) => {
+    bytes[at] = value;
+    return bytes;
+  };
+  assertEquals(told(changed(1, 7)), ["0: version is 7, expected 0"]);
+  assertEquals(told((bytes) => bytes.subarray(0, 40)), [
+    "34: the file ends inside of an entry: its size is 40",
+  ]);
+  assertEquals(told((bytes) => bytes.subarray(0, 34)), [
+    "null: it does not say that producer 2 aborted from offset 2 to 5",
+  ]);
+  assertEquals(told(changed(9, 9)), [
+    "null: it says that producer 9 aborted from offset 0 to 4",
+  ]);
+  files.remove(index);
+  assertEquals(lines(files).length, 2);
 });

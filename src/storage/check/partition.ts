@@ -9,6 +9,7 @@ import { EpochCheck } from "./epochs.ts";
 import { OffsetIndexCheck, TimeIndexCheck } from "./index.ts";
 import { scanSegment, type SeenBatch, type Stretch } from "./segment.ts";
 import { lookAtEpochs, lookAtSnapshot, lookAtTopicId, lookAtTransactions } from "./small_files.ts";
+import { TransactionCheck } from "./transactions.ts";
 import type { EpochEntry } from "../directory/checkpoints.ts";
 import type { Files } from "../files/files.ts";
 import type { HandlePool } from "../files/handles.ts";
@@ -80,6 +81,7 @@ class PartitionChecker {
   /** After a crash, the segment that the broker begins to read in, and where in it. */
   private readonly checkedFrom: { segment: number; position: number };
   private toldOfEpochs = false;
+  private readonly transactions: TransactionCheck;
 
   constructor(private readonly i: PartitionCheckInput) {
     const { files, pool, path } = i;
@@ -90,6 +92,7 @@ class PartitionChecker {
       const info = base === null ? null : files.stat(`${path}/${name}`);
       if (info !== null) this.segments.push(new Segment(pool, place, base!, info.size, info.modifiedMs));
     }
+    this.transactions = new TransactionCheck(!i.compacted && (this.segments[0]?.baseOffset ?? 0) === 0);
     this.checkedFrom = { segment: floorSegment(this.segments, i.recoveryPoint ?? 0), position: 0 };
   }
 
@@ -158,7 +161,9 @@ class PartitionChecker {
         const base = offsetOfName(name, suffix);
         if (base === null || bases.has(base)) continue;
         const text = `the segment's ${offsetName(base, LOG_SUFFIX)} is missing`;
-        this.tell("damage", name, null, text, "removes it, and goes on without the segment's records");
+        // Of a segment that is removed this one goes last.
+        if (suffix === TRANSACTION_INDEX_SUFFIX) this.tell("note", name, null, text, "removes it");
+        else this.tell("damage", name, null, text, "removes it, and goes on without the segment's records");
       }
     }
   }
@@ -240,8 +245,11 @@ class PartitionChecker {
         this.checkEpoch(epochs, name, batch);
         this.checkRecoveryPoint(name, batch);
       },
+      onTransactional: (batch, baseOffset, lastOffset) =>
+        this.transactions.batch(batch, baseOffset, lastOffset),
       onStretch: (stretch) => {
         this.note(index, stretch);
+        this.transactions.lose();
         if (stretch.kind !== "framing" && stretch.kind !== "content") return;
         offsets?.skipTo(stretch.end);
         wasDamaged = true;
@@ -260,7 +268,7 @@ class PartitionChecker {
     ) {
       this.checkedFrom.position = offsets.positionBefore;
     }
-    this.checkTransactions(segment);
+    this.checkTransactions(index);
     this.claimedEnd = scan.claimedNextOffset;
     return scan.nextOffset;
   }
@@ -323,20 +331,26 @@ class PartitionChecker {
     this.tell("damage", name, position, text, "reads the log from that batch on");
   }
 
-  private checkTransactions(segment: Segment): void {
-    const { files, path, closed } = this.i;
+  private checkTransactions(index: number): void {
+    const { files, path, closed, recoveryPoint = 0 } = this.i;
+    const segment = this.segments[index];
     const name = offsetName(segment.baseOffset, TRANSACTION_INDEX_SUFFIX);
-    if (!this.names.includes(name)) return;
-    const found = lookAtTransactions(files, `${path}/${name}`, segment.baseOffset);
-    if (found === null) return;
-    const severity = !closed && segment === this.segments.at(-1) ? "note" : "damage";
-    this.tell(
-      severity,
-      name,
-      found.position,
-      found.problem,
-      "has no use for it: it does not serve transactions yet",
-    );
+    const { value, problem, position } = lookAtTransactions(files, `${path}/${name}`, segment.baseOffset);
+    if (problem !== null) {
+      const isAtEnd = !closed && segment === this.segments.at(-1);
+      const outcome =
+        "makes it anew from the batches, at start or when a reader of committed records comes to it";
+      this.tell(isAtEnd ? "note" : "damage", name, position, problem, outcome);
+    }
+    for (const { lastOffset, problem } of this.transactions.problems(value ?? [])) {
+      if (value === null) continue;
+      // What lies behind the recovery point is read from the batches.
+      const isRemade = !closed && lastOffset >= recoveryPoint;
+      const outcome = isRemade
+        ? "makes it anew at start"
+        : "goes by it: who reads committed records may be given what was aborted, or not what was committed";
+      this.tell(isRemade ? "note" : "damage", name, null, problem, outcome);
+    }
   }
 
   // ---------------------------------------------------------------------------------- what comes of faults in segments

@@ -64,6 +64,8 @@ export interface SegmentScanInput {
   /** Whether to decompress and read every record. */
   readonly deep: boolean;
   onBatch(batch: SeenBatch): void;
+  /** Is told of the batches of transactions, whose offsets are the other arguments. */
+  onTransactional(batch: BatchView, baseOffset: number, lastOffset: number): void;
   onStretch(stretch: Stretch): void;
   /** Is told now and then how far the scan has come. */
   onPosition(position: number): void;
@@ -117,6 +119,10 @@ export function scanSegment(i: SegmentScanInput): SegmentScan {
         }
       }
       i.onBatch(batch);
+      if (bytes[at + MAGIC_AT] === 2) {
+        const view = new BatchView(bytes, at);
+        if (view.isTransactional) i.onTransactional(view, batch.baseOffset, batch.lastOffset);
+      }
       i.onPosition(where + batchSize);
       expected = claimed = batch.lastOffset + 1;
       seen.batches++;

@@ -14,7 +14,11 @@ import {
 } from "../directory/checkpoints.ts";
 import { type Files, readFile, readText } from "../files/files.ts";
 import { snapshotProblem } from "../producers/producer_snapshot.ts";
-import { transactionIndexProblem } from "../segment/transaction_index.ts";
+import {
+  type AbortedTransaction,
+  readTransactionIndex,
+  transactionIndexProblem,
+} from "../segment/transaction_index.ts";
 
 /** What a file says, and what is wrong with it: one of the two, or both when it can be read all the same. */
 export interface Looked<T> {
@@ -109,11 +113,13 @@ export function lookAtSnapshot(
   return snapshotProblem(readFile(files, path) ?? new Uint8Array(0), offset);
 }
 
-/** A transaction index, whose file is there. */
+/** A transaction index: its entries, none without a file, or what cannot be right in it. */
 export function lookAtTransactions(
   files: Files,
   path: string,
   baseOffset: number,
-): { position: number; problem: string } | null {
-  return transactionIndexProblem(readFile(files, path) ?? new Uint8Array(0), baseOffset);
+): Looked<AbortedTransaction[]> {
+  const bytes = readFile(files, path) ?? new Uint8Array(0);
+  const found = transactionIndexProblem(bytes, baseOffset);
+  return found === null ? fine(readTransactionIndex(bytes)) : { value: null, ...found };
 }

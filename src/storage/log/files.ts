@@ -28,7 +28,7 @@ export interface LogFiles {
   hasEpochs: boolean;
   /** Whether a sync had failed, and what it should have brought to the device was not written again. */
   syncFailed: boolean;
-  /** Files of segments whose log was not there, which were removed. No deletion of ours leaves any: it takes the log last. */
+  /** Files of segments whose log was not there, which were removed. No deletion of ours leaves any. */
   orphans: string[];
   /** Files that were to be deleted. */
   deleted: string[];
@@ -65,7 +65,8 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
       const base = offsetOfName(name, suffix);
       if (base === null || bases.has(base)) continue;
       files.remove(`${place.path}/${name}`);
-      orphans.push(name);
+      // That one goes last.
+      if (suffix !== TRANSACTION_INDEX_SUFFIX) orphans.push(name);
     }
   }
   segments.sort((a, b) => a.baseOffset - b.baseOffset);

@@ -18,7 +18,7 @@ import {
   SYNC_FAILED_FILE,
   TRANSACTION_INDEX_SUFFIX,
 } from "../directory/names.ts";
-import { floorSegment, Segment, SEGMENT_SUFFIXES } from "../segment/segment.ts";
+import { floorSegment, REMOVAL_ORDER, Segment, SEGMENT_SUFFIXES } from "../segment/segment.ts";
 import { Snapshots } from "../producers/snapshots.ts";
 import type { Trash } from "../directory/trash.ts";
 
@@ -128,8 +128,7 @@ export class LogSegments {
 
   private removeNow(segment: Segment): void {
     segment.close();
-    // The log last: as long as it is there, so is the segment.
-    for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
+    for (const suffix of REMOVAL_ORDER) {
       this.files.remove(this.pathOf(offsetName(segment.baseOffset, suffix)));
     }
     segment.retire();
@@ -200,7 +199,7 @@ export class LogSegments {
   /** Renames a segment's files, which go for good `delayMs` later. */
   private rename(segment: Segment, delayMs: number): void {
     const ending = this.deletedEnding(segment);
-    for (const suffix of [...SEGMENT_SUFFIXES].reverse()) {
+    for (const suffix of REMOVAL_ORDER) {
       const path = this.pathOf(offsetName(segment.baseOffset, suffix));
       try {
         this.files.rename(path, path + ending);

@@ -35,6 +35,12 @@ export const SEGMENT_SUFFIXES = [
   TRANSACTION_INDEX_SUFFIX,
 ];
 
+/**
+ * The order in which they go. As long as the log is there, so is the segment; and as long as its records are, readers have to
+ * know which of them were aborted.
+ */
+export const REMOVAL_ORDER = [OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX];
+
 export class Segment {
   readonly log: PooledFile;
   readonly offsets: OffsetIndex;

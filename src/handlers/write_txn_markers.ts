@@ -6,26 +6,29 @@ import { ErrorCode } from "../codec/errors.ts";
 import type { writeTxnMarkers, WriteTxnMarkersRequest } from "../codec/messages/write_txn_markers.ts";
 import type { TransactionMarker } from "../replication/transaction_marker.ts";
 import type { Handler, Services } from "./context.ts";
+import { inSlices } from "./pacing.ts";
 
 type Asked = WriteTxnMarkersRequest["markers"][number];
 /** Error codes of a producer's partitions, by topic. */
 type Results = Map<string, Map<number, number>>;
 
 export const writeTxnMarkersHandler: Handler<typeof writeTxnMarkers> = async (request, { services }) => {
-  // All are begun before one is waited for, in their order: markers of a partition follow each other as they were sent.
-  const writing = request.markers.map((marker) => writeAll(marker, services));
+  const { clock } = services;
+  // In their order: markers of a partition follow each other as they were sent.
+  const places = request.markers.flatMap(placesOf);
+  const errorCodes = await inSlices(
+    places,
+    clock,
+    ({ topic, partition, marker }) => write(topic, partition, marker, services),
+  );
+  // Of whom nothing is asked, nothing is said, as in Kafka.
   const byProducer = new Map<bigint, Results>();
-  for (const [i, results] of (await Promise.all(writing)).entries()) {
-    // Of whom nothing is asked, nothing is said, as in Kafka.
-    if (results.length === 0) continue;
-    const { producerId } = request.markers[i];
+  for (const [i, { producerId, topic, partition }] of places.entries()) {
     let all = byProducer.get(producerId);
     if (all === undefined) byProducer.set(producerId, all = new Map());
-    for (const { topic, partitionIndex, errorCode } of results) {
-      const partitions = all.get(topic);
-      if (partitions === undefined) all.set(topic, new Map([[partitionIndex, errorCode]]));
-      else partitions.set(partitionIndex, errorCode);
-    }
+    const partitions = all.get(topic);
+    if (partitions === undefined) all.set(topic, new Map([[partition, errorCodes[i]]]));
+    else partitions.set(partition, errorCodes[i]);
   }
   return {
     markers: [...byProducer].map(([producerId, topics]) => ({
@@ -38,22 +41,18 @@ export const writeTxnMarkersHandler: Handler<typeof writeTxnMarkers> = async (re
   };
 };
 
-function writeAll(asked: Asked, services: Services) {
+/** Where the marker is to be written. */
+function placesOf(asked: Asked) {
+  const { producerId } = asked;
   const marker: TransactionMarker = {
-    producerId: Number(asked.producerId),
+    producerId: Number(producerId),
     producerEpoch: asked.producerEpoch,
     coordinatorEpoch: asked.coordinatorEpoch,
     isCommit: asked.transactionResult,
     transactionVersion: asked.transactionVersion,
   };
-  return Promise.all(
-    asked.topics.flatMap(({ name, partitionIndexes }) =>
-      partitionIndexes.map(async (partitionIndex) => ({
-        topic: name,
-        partitionIndex,
-        errorCode: await write(name, partitionIndex, marker, services),
-      }))
-    ),
+  return asked.topics.flatMap(({ name: topic, partitionIndexes }) =>
+    partitionIndexes.map((partition) => ({ producerId, topic, partition, marker }))
   );
 }
 

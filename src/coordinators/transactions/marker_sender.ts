@@ -2,8 +2,10 @@
  * Has the end markers of transactions written, and tells the machine which are there. What could not be written is left
  * to the machine, which asks for it again.
  */
+import type { Clock } from "../../base/clock.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import type { TransactionMarker } from "../../replication/transaction_marker.ts";
+import type { Timers } from "../shard.ts";
 import type { TopicPartition, WriteMarkers } from "./requests.ts";
 
 export interface MarkerSenderPorts {
@@ -15,6 +17,18 @@ export interface MarkerSenderPorts {
   ) => number | Promise<number>;
   /** Whether the partition exists, wherever it is. */
   readonly exists: (topic: string, partition: number) => boolean;
+  readonly clock: Clock;
+  readonly timers: Timers;
+}
+
+/** A log that was never written to has its files made for a marker: thousands of them must not hold everybody up. */
+const SLICE_MS = 10;
+
+/** Markers of one end that are being written, and who hears of it. */
+interface Sending {
+  readonly marker: TransactionMarker;
+  readonly partitions: readonly TopicPartition[];
+  readonly written: (partitions: readonly TopicPartition[]) => void;
 }
 
 export class MarkerSender {
@@ -23,31 +37,46 @@ export class MarkerSender {
 
   constructor(private readonly ports: MarkerSenderPorts) {}
 
-  /** Writes the markers of one end; `written` hears of those that are there, of all at once where that is possible. */
+  /** Writes the markers of one end; `written` hears of those that are there, of many at a time where that is possible. */
   send(
-    markers: WriteMarkers,
+    { producerId, producerEpoch, isCommit, transactionVersion, partitions }: WriteMarkers,
     coordinatorEpoch: number,
     written: (partitions: readonly TopicPartition[]) => void,
   ): void {
-    const { producerId, producerEpoch, isCommit, transactionVersion } = markers;
     const marker = { producerId, producerEpoch, coordinatorEpoch, isCommit, transactionVersion };
+    const missing = partitions.filter((place) => !this.underWay.has(nameOf(marker, place)));
+    for (const place of missing) this.underWay.add(nameOf(marker, place));
+    this.sendFrom({ marker, partitions: missing, written }, 0);
+  }
+
+  private sendFrom(sending: Sending, from: number): void {
+    const { marker, partitions, written } = sending;
+    const { clock, timers } = this.ports;
+    const endsMs = clock.monotonic() + SLICE_MS;
     const atOnce: TopicPartition[] = [];
-    for (const place of markers.partitions) {
-      const { topic, partition } = place;
-      const name = `${producerId} ${producerEpoch} ${partition} ${topic}`;
-      if (this.underWay.has(name)) continue;
-      const outcome = this.ports.writeMarker(topic, partition, marker);
-      if (typeof outcome === "number") {
-        if (this.isThere(outcome, place)) atOnce.push(place);
-        continue;
-      }
-      this.underWay.add(name);
-      outcome.then((errorCode) => {
-        this.underWay.delete(name);
-        if (this.isThere(errorCode, place)) written([place]);
-      });
-    }
+    let at = from;
+    do {
+      const place = partitions[at];
+      if (place !== undefined && this.sendOne(marker, place, written)) atOnce.push(place);
+      at++;
+    } while (at < partitions.length && clock.monotonic() < endsMs);
     if (atOnce.length > 0) written(atOnce);
+    if (at < partitions.length) timers.set(0, () => this.sendFrom(sending, at));
+  }
+
+  /** Whether the marker is there already; if it is later, `written` hears of it. */
+  private sendOne(marker: TransactionMarker, place: TopicPartition, written: Sending["written"]): boolean {
+    const name = nameOf(marker, place);
+    const outcome = this.ports.writeMarker(place.topic, place.partition, marker);
+    if (typeof outcome === "number") {
+      this.underWay.delete(name);
+      return this.isThere(outcome, place);
+    }
+    outcome.then((errorCode) => {
+      this.underWay.delete(name);
+      if (this.isThere(errorCode, place)) written([place]);
+    });
+    return false;
   }
 
   private isThere(errorCode: number, { topic, partition }: TopicPartition): boolean {
@@ -63,4 +92,11 @@ export class MarkerSender {
         return false;
     }
   }
+}
+
+function nameOf(
+  { producerId, producerEpoch }: TransactionMarker,
+  { topic, partition }: TopicPartition,
+): string {
+  return `${producerId} ${producerEpoch} ${partition} ${topic}`;
 }

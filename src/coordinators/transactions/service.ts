@@ -2,9 +2,8 @@
  * The transaction coordinator of this broker, as handlers see it: every call goes to the shard of its transactional id
  * and gives a promise that always resolves, with an error code in the reply when something is wrong.
  */
-import type { Clock } from "../../base/clock.ts";
 import { ErrorCode } from "../../codec/errors.ts";
-import type { CoordinatorLog, Timers } from "../shard.ts";
+import type { CoordinatorLog } from "../shard.ts";
 import { Shard } from "../shard.ts";
 import { Shards } from "../shards.ts";
 import { isLoggable } from "../loggable.ts";
@@ -45,8 +44,6 @@ export type TransactionShard = Shard<
 /** What the composition root supplies. */
 export interface TransactionServicePorts extends MarkerSenderPorts {
   readonly config: TransactionsConfig;
-  readonly clock: Clock;
-  readonly timers: Timers;
   /** An id that no producer has; null when there is none to be had now. */
   readonly newProducerId: () => Promise<number | null>;
   /** Partitions of `__transaction_state`, or how many it will have. */

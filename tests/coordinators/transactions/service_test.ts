@@ -1,4 +1,5 @@
 /** The transaction coordinator: what it answers is what Kafka 4.4 answered to the same requests. */
+import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../../src/codec/errors.ts";
 import { settled } from "../harness.ts";
@@ -210,6 +211,20 @@ Deno.test("a marker that cannot be written is tried again until it is", async ()
   stage.outcomes.delete("sick");
   await stage.advance(1_000);
   assertEquals(stage.takeMarkers(), ["t-0 COMMIT A/1", "sick-0 COMMIT A/1"]);
+  assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+Deno.test("thousands of markers are written in slices, and each once", async () => {
+  const stage = await begun();
+  const all = Array.from({ length: 5000 }, (_, i) => i);
+  await stage.add(producer("A/0"), all);
+  // What takes long on a disk: here each marker takes a millisecond of the clock.
+  stage.msPerMarker = 1;
+  assertEquals(await stage.end(producer("A/0"), true), "A/1");
+  assert(stage.markers.length < 50, `${stage.markers.length} markers at a stretch`);
+  assertEquals(await stage.add(producer("A/1"), [0]), "CONCURRENT_TRANSACTIONS");
+  await stage.advance(10_000);
+  assertEquals(stage.markers.map(({ partition }) => partition), all);
   assertEquals(await stage.state(), "CompleteCommit A/1");
 });
 

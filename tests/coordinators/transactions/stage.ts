@@ -38,6 +38,8 @@ export class Stage {
   readonly outcomes = new Map<string, number | Promise<number>>();
   readonly missingTopics = new Set<string>();
   readonly problems: string[] = [];
+  /** How long it takes to write one. */
+  msPerMarker = 0;
   readonly service: TransactionService;
   private readonly ids: { next: number };
 
@@ -55,6 +57,7 @@ export class Stage {
       ensureShard: () => this.log,
       leaderEpoch: () => 7,
       writeMarker: (topic, partition, marker) => {
+        this.clock.advance(this.msPerMarker);
         const outcome = this.outcomes.get(topic) ?? ErrorCode.NONE;
         if (outcome === ErrorCode.NONE) this.markers.push({ topic, partition, ...marker });
         return outcome;

@@ -12,7 +12,7 @@ import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import { writeTxnMarkers } from "../../src/codec/messages/write_txn_markers.ts";
 import { freePortBroker, type TestBroker } from "../lib/broker.ts";
-import { fetchFrom, TestClient } from "../protocol/requests.ts";
+import { fetchFrom, produceTo, TestClient } from "../protocol/requests.ts";
 
 const READ_COMMITTED = 1;
 const utf8 = new TextEncoder();
@@ -290,6 +290,27 @@ Deno.test("batches that are sent without waiting go in their order behind the ve
     (_, i) => produced(s, 12, "one", [[0, batch(one, i)], [1, batch(one, i)]]),
   );
   assertEquals(await Promise.all(all), all.map((_, i) => [i, i]));
+});
+
+Deno.test("a transaction keeps its order where batches are compressed anew on another thread", async () => {
+  await using s = await setting();
+  await s.client.createTopic("slow", 1, { "compression.type": "gzip" });
+  const one = await initialized(s, "one");
+  const sizes = [200_000, 10, 100_000, 10, 60_000];
+  const all = sizes.map((bytes, i) => {
+    const record = { timestamp: 1_000_000, key: null, value: new Uint8Array(bytes).fill(i) };
+    const { producerId, producerEpoch } = one;
+    const records = buildBatch([record], {
+      producerId,
+      producerEpoch,
+      baseSequence: i,
+      isTransactional: true,
+    });
+    return s.client.send(produce, 12, { ...produceTo("slow", records), transactionalId: "one" });
+  });
+  const answers = (await Promise.all(all)).map(({ responses: [{ partitionResponses: [one] }] }) => one);
+  assertEquals(answers.map(({ errorCode }) => errorName(errorCode)), sizes.map(() => "NONE"));
+  assertEquals(answers.map(({ baseOffset }) => Number(baseOffset)), sizes.map((_, i) => i));
 });
 
 Deno.test("the next transaction may begin while the markers of the one before are being written", async () => {

@@ -110,14 +110,20 @@ export class Sink implements AsyncDisposable {
   }
 
   /** Writes one record in the transaction and waits until it is there. Gives the error's name. */
-  async write(to: Prepared, topic: string, value: string, sequence: number): Promise<string> {
+  async write(
+    to: Prepared,
+    topic: string,
+    value: string,
+    sequence: number,
+    partition = 0,
+  ): Promise<string> {
     if (this.protocol.produce < PRODUCE_ADDS_PARTITIONS) {
       const added = await settled(() =>
         this.client.send(addPartitionsToTxn, 3, {
           v3AndBelowTransactionalId: to.transactionalId,
           v3AndBelowProducerId: to.producerId,
           v3AndBelowProducerEpoch: to.producerEpoch,
-          v3AndBelowTopics: [{ name: topic, partitions: [0] }],
+          v3AndBelowTopics: [{ name: topic, partitions: [partition] }],
           transactions: [],
         }), (answer) => answer.resultsByTopicV3AndBelow[0].resultsByPartition[0].partitionErrorCode);
       const code = added.resultsByTopicV3AndBelow[0].resultsByPartition[0].partitionErrorCode;
@@ -134,7 +140,7 @@ export class Sink implements AsyncDisposable {
         transactionalId: to.transactionalId,
         acks: -1,
         timeoutMs: 30_000,
-        topicData: [{ name: topic, topicId: ZERO_UUID, partitionData: [{ index: 0, records }] }],
+        topicData: [{ name: topic, topicId: ZERO_UUID, partitionData: [{ index: partition, records }] }],
       }), (answer) => answer.responses[0].partitionResponses[0].errorCode);
     return errorName(answer.responses[0].partitionResponses[0].errorCode);
   }
@@ -153,7 +159,7 @@ export class Sink implements AsyncDisposable {
    * What a reader under read_committed is given once the last stable offset is there: an end is answered when it is
    * decided, and its marker is written after that.
    */
-  async readCommitted(topic: string, lastStableOffset: number): Promise<string[]> {
+  async readCommitted(topic: string, lastStableOffset: number, partition = 0): Promise<string[]> {
     const { responses: [{ partitions: [answer] }] } = await settled(
       () =>
         this.client.send(fetch, 12, {
@@ -163,7 +169,7 @@ export class Sink implements AsyncDisposable {
           topics: [{
             topic,
             topicId: ZERO_UUID,
-            partitions: [{ partition: 0, fetchOffset: 0n, partitionMaxBytes: 1 << 20 }],
+            partitions: [{ partition, fetchOffset: 0n, partitionMaxBytes: 1 << 20 }],
           }],
           forgottenTopicsData: [],
         }),

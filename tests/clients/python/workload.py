@@ -24,7 +24,12 @@ from confluent_kafka import (
 from adapter import emit, now, on_stdin_closed, text
 
 # When it has found the only broker gone and begun anew, librdkafka 2.16 may wait for ever, as with a group's offsets.
-RECONNECT = {"reconnect.backoff.max.ms": 1000, "metadata.recovery.strategy": "none"}
+# When it has seen Kafka stop in order, its readers may not ask again for the leaders until the next refresh.
+RECONNECT = {
+    "reconnect.backoff.max.ms": 1000,
+    "metadata.recovery.strategy": "none",
+    "topic.metadata.refresh.interval.ms": 5000,
+}
 POLL_S = 0.2
 CALL_S = 10
 # A producer that has timed out so often has lost its way, and is made anew.

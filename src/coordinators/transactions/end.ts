@@ -59,6 +59,10 @@ function endRaisingEpoch(
   if (!isNew) {
     const errorCode = retry ? repeatedEndError(transaction, isCommit) : ErrorCode.INVALID_TXN_STATE;
     const isRepeated = errorCode === ErrorCode.NONE;
+    // Its timeout ended it at the last epoch, which no producer is given: it has to ask for a new id.
+    if (isRepeated && producerEpoch === MAX_EPOCH) {
+      return turn.reply(ticket, endFailed(ErrorCode.PRODUCER_FENCED));
+    }
     return turn.reply(ticket, isRepeated ? { errorCode, producerId, producerEpoch } : endFailed(errorCode));
   }
   const raised = withRaisedEpoch(turn, transaction, request.clientTransactionVersion, newProducerId);

@@ -7,7 +7,7 @@ import type { Ticket } from "../machine.ts";
 import { abortFencing } from "./end.ts";
 import type { InitProducerIdReply, TransactionalInit } from "./requests.ts";
 import { isEnding, type Turn } from "./turn.ts";
-import { isEpochExhausted, NO_TIMEOUT, type Transaction } from "./types.ts";
+import { isEpochExhausted, MAX_EPOCH, NO_TIMEOUT, type Transaction } from "./types.ts";
 
 const NONE = -1;
 
@@ -34,17 +34,20 @@ export function initProducerId(
   }
   const { producerEpoch } = transaction;
   const hasEpoch = request.producerId !== NONE;
-  if (isEpochExhausted(producerEpoch) && (!hasEpoch || request.producerEpoch === producerEpoch)) {
+  // A timeout took the last epoch, which no producer is given: the one before it gets a new id.
+  const isFencedLast = producerEpoch === MAX_EPOCH && request.producerEpoch === transaction.lastProducerEpoch;
+  const isCurrent = request.producerEpoch === producerEpoch;
+  if (isEpochExhausted(producerEpoch) && (!hasEpoch || isCurrent || isFencedLast)) {
     if (newProducerId === null) return turn.reply(ticket, { needsProducerId: true });
     return begin(turn, ticket, request, {
       ...transaction,
       previousProducerId: transaction.producerId,
       producerId: newProducerId,
       producerEpoch: 0,
-      lastProducerEpoch: hasEpoch ? producerEpoch : NONE,
+      lastProducerEpoch: request.producerEpoch,
     });
   }
-  if (!hasEpoch || request.producerEpoch === producerEpoch) {
+  if (!hasEpoch || isCurrent) {
     return begin(turn, ticket, request, {
       ...transaction,
       producerEpoch: producerEpoch + 1,

@@ -5,6 +5,7 @@ import type { TransactionFact } from "./facts.ts";
 import type { TopicPartition, TransactionsReply, WriteMarkers } from "./requests.ts";
 import {
   FIRST_RAISING_EPOCH,
+  MAX_EPOCH,
   type PartitionSet,
   type Transaction,
   type TransactionsConfig,
@@ -129,6 +130,8 @@ export function producerError(
   if (transaction === undefined || transaction.producerId !== producerId) {
     return ErrorCode.INVALID_PRODUCER_ID_MAPPING;
   }
+  // It has no next one that could end a transaction.
+  if (producerEpoch === MAX_EPOCH) return ErrorCode.PRODUCER_FENCED;
   return transaction.producerEpoch === producerEpoch ? ErrorCode.NONE : ErrorCode.PRODUCER_FENCED;
 }
 

@@ -123,6 +123,22 @@ Deno.test("an end at the last epoch gives a new id, and its repetition the same"
   assertEquals(await stage.initText(last), "B/0");
 });
 
+Deno.test("a timeout at the last epoch gives that to no producer: it gets a new id, also when it asks twice", async () => {
+  const stage = await begun();
+  for (let epoch = 1; epoch < MAX_EPOCH; epoch++) await stage.init();
+  const last = producer(`A/${MAX_EPOCH - 1}`);
+  await stage.add(last, [0]);
+  await stage.advance(60_000);
+  await stage.advance(10_001);
+  assertEquals(await stage.state(), `CompleteAbort A/${MAX_EPOCH}`);
+  assertEquals(await stage.end(last, false), "PRODUCER_FENCED");
+  const fencing = producer(`A/${MAX_EPOCH}`);
+  assertEquals(await stage.add(fencing, [0]), "PRODUCER_FENCED");
+  assertEquals(await stage.end(fencing, false), "PRODUCER_FENCED");
+  assertEquals(await stage.initText(last), "B/0");
+  assertEquals(await stage.initText(last), "B/0");
+});
+
 Deno.test("partitions are added once, by their producer only", async () => {
   const stage = await begun();
   assertEquals(await stage.add(producer("A/1"), [0]), "PRODUCER_FENCED");

@@ -70,10 +70,14 @@ export function verify(
     const request = { transactionalId, producerId, producerEpoch, partitions, verifyOnly: !adds };
     const answer = ask(request, timeoutMs, services);
     for (const [i, { guard }] of news.entries()) {
-      guard.asked = { producerEpoch, errorCode: answer.then((codes) => codes[i]) };
+      const asked = { producerEpoch, errorCode: answer.then((codes) => codes[i]) };
+      guard.asked = asked;
+      const done = () => {
+        // What a newer epoch has asked meanwhile is still to be waited for.
+        if (guard.asked === asked) guard.asked = null;
+      };
+      answer.then(done, done);
     }
-    const done = () => news.forEach(({ guard }) => guard.asked = null);
-    answer.then(done, done);
   }
   return guards.map((guard) => {
     if (guard === "fenced") return { verification: null, answer: Promise.resolve(fencedHere) };

@@ -237,6 +237,7 @@ async function start(
   const upkeep = every(UPKEEP_EVERY_MS, async () => {
     await host.retry();
     await logs.tick();
+    coordination.retry();
     idleMemory.tick();
   }, warn);
   return {

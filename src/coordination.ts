@@ -31,6 +31,8 @@ export class Coordination {
   readonly groups: GroupService;
   readonly transactions: TransactionService;
   readonly markers: MarkerWriter;
+  /** Partitions of internal topics whose log could not be opened. */
+  private unopened: { topic: string; partition: number }[] = [];
 
   constructor(private readonly o: CoordinationOptions) {
     const { config, cluster, replicas, report } = o;
@@ -74,8 +76,19 @@ export class Coordination {
     for (const [topic, coordinator] of this.topics) {
       for (const partition of this.o.replicas.ofTopic(topic)) {
         // An empty one has nothing to load, and costs an open file.
-        if (partition !== undefined && partition.highWatermark > 0) coordinator.open(partition.index);
+        const isEmpty = partition === undefined ||
+          (partition.highWatermark === 0 && !partition.log.isUnchecked);
+        if (!isEmpty) coordinator.open(partition.index);
       }
+    }
+  }
+
+  /** Tries again what a disk did not let be loaded: transactions may be waiting for their end. */
+  retry(): void {
+    const { unopened } = this;
+    this.unopened = [];
+    for (const { topic, partition } of unopened) {
+      for (const [ownTopic, coordinator] of this.topics) if (ownTopic === topic) coordinator.open(partition);
     }
   }
 
@@ -109,7 +122,10 @@ export class Coordination {
     const { cluster, replicas } = this.o;
     const find = () => {
       const hosted = replicas.get(topic, partition);
-      return hosted === undefined ? ErrorCode.COORDINATOR_NOT_AVAILABLE : new InternalLog(hosted);
+      if (hosted === undefined) return ErrorCode.COORDINATOR_NOT_AVAILABLE;
+      if (hosted.log.open()) return new InternalLog(hosted);
+      this.unopened.push({ topic, partition });
+      return ErrorCode.COORDINATOR_NOT_AVAILABLE;
     };
     if (cluster.image.topics.has(topic)) return find();
     return this.ensureTopic(topic).then((error) => error === ErrorCode.NONE ? find() : error);

@@ -42,6 +42,8 @@ export class InternalLog {
   /** Everything in the log, oldest first, in pieces of whole batches. Throws when the log cannot be read. */
   *readAll(): Iterable<Uint8Array> {
     const { log } = this.partition;
+    // Before that its end is not known, and state that is taken from half a log is worse than none.
+    if (!log.open()) throw new Error(log.offline ?? `the disk under ${log.name} failed`);
     let offset = log.logStartOffset;
     while (offset < log.nextOffset) {
       const read = log.read(offset, { maxBytes: LOAD_BYTES, maxOffset: log.nextOffset, minOneMessage: true });

@@ -380,6 +380,11 @@ export class Log {
     return !this.state.isDense;
   }
 
+  /** Whether it was not closed in order, and could not be checked yet: its offsets are not what they will be. */
+  get isUnchecked(): boolean {
+    return this.state.unopened?.how === "crashed";
+  }
+
   /** Opens the log if it is not open. False when it cannot be: {@link offline} tells why, or its disk fails now. */
   open(): boolean {
     return isReady(this.state);

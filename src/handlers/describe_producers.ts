@@ -10,26 +10,32 @@ import type { Handler, Services } from "./context.ts";
 import { whyNotHosted } from "./hosted.ts";
 import { withStorageErrors } from "./storage_errors.ts";
 
-export const describeProducersHandler: Handler<typeof describeProducers> = (request, { services }) => ({
-  topics: request.topics.map(({ name, partitionIndexes }) => ({
-    name,
-    partitions: partitionIndexes.map((index) => describe(name, index, services)),
-  })),
-});
+/** A few bytes that repeat a partition repeat all of its producers: so many go into one answer. */
+const MAX_PRODUCERS = 500_000;
+
+export const describeProducersHandler: Handler<typeof describeProducers> = (request, { services }) => {
+  let producers = 0;
+  return {
+    topics: request.topics.map(({ name, partitionIndexes }) => ({
+      name,
+      partitions: partitionIndexes.map((index) => {
+        if (producers >= MAX_PRODUCERS) return failed(index, ErrorCode.INVALID_REQUEST);
+        const described = describe(name, index, services);
+        producers += described.activeProducers.length;
+        return described;
+      }),
+    })),
+  };
+};
 
 type Described = DescribeProducersResponse["topics"][number]["partitions"][number];
 
 function describe(topic: string, partitionIndex: number, services: Services): Described {
   const partition = services.replicas.get(topic, partitionIndex);
-  const failed = (errorCode: number): Described => ({
-    partitionIndex,
-    errorCode,
-    errorMessage: errorText(errorCode),
-    activeProducers: [],
-  });
   if (partition === undefined) {
     const isBadName = topicNameProblem(topic) !== null;
     return failed(
+      partitionIndex,
       isBadName ? ErrorCode.INVALID_TOPIC_EXCEPTION : whyNotHosted(topic, partitionIndex, services),
     );
   }
@@ -38,7 +44,11 @@ function describe(topic: string, partitionIndex: number, services: Services): De
     errorCode: ErrorCode.NONE,
     errorMessage: null,
     activeProducers: partition.log.activeProducers().map(activeProducer),
-  }), failed);
+  }), (errorCode) => failed(partitionIndex, errorCode));
+}
+
+function failed(partitionIndex: number, errorCode: number): Described {
+  return { partitionIndex, errorCode, errorMessage: errorText(errorCode), activeProducers: [] };
 }
 
 function activeProducer(entry: ProducerEntry) {

@@ -72,6 +72,8 @@ export interface Chronicle {
   readonly attemptOf: Map<string, Attempt>;
   /** Of each producer id the highest epoch that InitProducerId has told. */
   readonly told: Map<number, number>;
+  /** How often InitProducerId was executed for a transactional id: whoever asks fences the others. */
+  readonly initsOf: Map<string, number>;
   violation(text: string): void;
   tally(what: "committed" | "aborted" | "unknown" | "fenced" | "inits"): void;
 }
@@ -151,6 +153,7 @@ export class ClientLife {
     const { transactionalId, record } = this;
     const [producerId, producerEpoch] = again ? [this.producerId, this.producerEpoch] : [-1, -1];
     const reply = await this.insist(false, async (broker) => {
+      record.initsOf.set(transactionalId, (record.initsOf.get(transactionalId) ?? 0) + 1);
       const answer = await broker.transactions.initProducerId({
         transactionalId,
         transactionTimeoutMs: 20_000,
@@ -176,6 +179,10 @@ export class ClientLife {
     if (producerId !== this.producerId || producerEpoch !== this.producerEpoch) this.sequences.clear();
     this.producerId = producerId;
     this.producerEpoch = producerEpoch;
+  }
+
+  private isAt(producerId: number, producerEpoch: number): boolean {
+    return this.producerId === producerId && this.producerEpoch === producerEpoch;
   }
 
   /** True when the producer can go on as it is. */

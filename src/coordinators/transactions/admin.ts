@@ -54,12 +54,15 @@ export function list(turn: Turn, ticket: Ticket, request: ListTransactionsReques
   turn.reply(ticket, { errorCode: ErrorCode.NONE, transactionStates });
 }
 
-/** Forgets a transactional id that nobody used for `transactional.id.expiration.ms`, unless a transaction is open. */
-export function forgetIfExpired(turn: Turn, transactionalId: string): void {
-  const transaction = turn.transaction(transactionalId);
-  if (transaction === undefined || transaction.status === "Ongoing" || isEnding(transaction)) return;
+/** Forgets transactional ids that nobody used for `transactional.id.expiration.ms`, unless a transaction is open. */
+export function forgetExpired(turn: Turn): void {
+  turn.divisible = true;
   const expiredUpTo = turn.now.settledMs - turn.config.transactionalIdExpirationMs;
-  if (transaction.lastUpdateMs <= expiredUpTo) turn.facts.push({ transactionalId, value: null });
+  for (const transaction of turn.state.transactions.values()) {
+    const { transactionalId, status, lastUpdateMs } = transaction;
+    if (status === "Ongoing" || isEnding(transaction) || lastUpdateMs > expiredUpTo) continue;
+    turn.facts.push({ transactionalId, value: null });
+  }
 }
 
 export function scheduleExpiryCheck(turn: Turn): void {

@@ -4,7 +4,7 @@
  */
 import { unreachable } from "../../base/assert.ts";
 import type { Instant, Machine } from "../machine.ts";
-import { describe, forgetIfExpired, list, scheduleExpiryCheck } from "./admin.ts";
+import { describe, forgetExpired, list, scheduleExpiryCheck } from "./admin.ts";
 import { abortIfTimedOut, askForMarkers, endTxn, markersWritten, rescheduleAbortCheck } from "./end.ts";
 import { decodeFact, encodeFact, type TransactionFact } from "./facts.ts";
 import { initProducerId } from "./init.ts";
@@ -55,8 +55,8 @@ function dispatch(turn: Turn, input: TransactionsInput): void {
       return askForMarkers(turn, input.transactionalId);
     case "abortIfTimedOut":
       return abortIfTimedOut(turn, input.transactionalId);
-    case "forgetIfExpired":
-      return forgetIfExpired(turn, input.transactionalId);
+    case "forgetExpired":
+      return forgetExpired(turn);
     case "findNextRetry":
       turn.marks.push({ type: "findNextRetry" });
       return;
@@ -109,9 +109,7 @@ function due(state: TransactionsState, now: Instant): TransactionsInput[] {
     inputs.push({ type: "scheduleAbortCheck" });
   }
   if (state.expiryCheckAt <= now.steadyMs) {
-    for (const transactionalId of state.transactions.keys()) {
-      inputs.push({ type: "forgetIfExpired", transactionalId });
-    }
+    inputs.push({ type: "forgetExpired" });
     inputs.push({ type: "scheduleExpiryCheck" });
   }
   return inputs;

@@ -46,6 +46,7 @@ export class Turn {
   readonly marks: TransactionsMark[] = [];
   readonly effects: WriteMarkers[] = [];
   readonly replies: Reply<TransactionsReply>[] = [];
+  divisible = false;
 
   constructor(readonly state: TransactionsState, readonly now: Instant) {}
 
@@ -66,8 +67,8 @@ export class Turn {
   }
 
   finish(): TransactionsDecision {
-    const { facts, marks, effects, replies } = this;
-    return { facts, marks, effects, replies };
+    const { facts, marks, effects, replies, divisible } = this;
+    return { facts, marks, effects, replies, divisible };
   }
 
   /**

@@ -10,6 +10,7 @@ import { javaScenario, librdkafkaScenario } from "./real_clients.ts";
 import { rebalances } from "./rebalances.ts";
 import type { Group } from "./scenario.ts";
 import { coldRead, oneRecordRequests, throughput } from "./throughput.ts";
+import { committedLatency, transactions } from "./transactions.ts";
 
 const KB = 1024;
 const LARGE = { batchBytes: 256 * KB };
@@ -110,5 +111,16 @@ export function scenarioGroups(checkout: string): Group[] {
     },
     { name: "memory", title: "After all that", scenarios: [loaded] },
     { name: "many", title: "Very many partitions", scenarios: [manyPartitions] },
+    {
+      name: "transactions",
+      title: "Transactions",
+      scenarios: [
+        transactions("txn-1", 1),
+        transactions("txn-10", 10),
+        transactions("txn-100", 100),
+        transactions("txn-10-p10", 10, 10),
+        committedLatency,
+      ],
+    },
   ];
 }

@@ -22,6 +22,8 @@ export interface CoordinatorLog {
   append(records: readonly LogRecord[], nowMs: number, transaction?: Producer): AppendResult;
   /** Appends the end of a transaction. */
   appendMarker(marker: TransactionMarker, nowMs: number): AppendResult;
+  /** Tries once more to commit what is in the log and is not committed, for a disk that failed. Gives an error code. */
+  recommit(): Promise<number>;
   /** Everything in the log, oldest first, in pieces of whole record batches. */
   readAll(): Iterable<Uint8Array>;
 }
@@ -92,6 +94,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   private nextTicket: Ticket = 1;
   /** The last append that is not committed yet. */
   private uncommitted: Promise<number> | null = null;
+  /** What is in the log is true here, but may not be committed: nobody may hear of it before that was made good. */
+  private isUnsafe = false;
   private cancelTimer: (() => void) | null = null;
   private timerAt = Infinity;
   /** No tick before this time. */
@@ -140,6 +144,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     }
     if (this.isClosed) return;
     this.log = log;
+    // The process before may have been killed before it could commit what it wrote.
+    this.isUnsafe = true;
     this.refusal = ErrorCode.NONE;
     for (const input of this.machine.loaded(this.state)) this.run(input, null);
     this.schedule();
@@ -261,6 +267,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     committed: Promise<number> | null,
   ): void {
     this.noteUncommitted(committed);
+    const isHeard = effects.length > 0 || replies.length > 0;
+    if (this.isUnsafe && this.uncommitted === null && isHeard) this.noteUncommitted(this.log!.recommit());
     const { uncommitted } = this;
     for (const effect of effects) {
       if (uncommitted === null) this.takeEffect(effect);
@@ -283,7 +291,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   private noteUncommitted(committed: Promise<number> | null): void {
     if (committed === null) return;
     this.uncommitted = committed;
-    committed.then(() => {
+    committed.then((errorCode) => {
+      this.isUnsafe = errorCode !== ErrorCode.NONE;
       if (this.uncommitted === committed) this.uncommitted = null;
     });
   }

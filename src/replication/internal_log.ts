@@ -39,6 +39,11 @@ export class InternalLog {
     return appended(this.partition.appendMarker(marker, nowMs));
   }
 
+  /** Tries once more to commit what a disk that failed has kept from it. Gives an error code. */
+  recommit(): Promise<number> {
+    return this.partition.recommit();
+  }
+
   /** Everything in the log, oldest first, in pieces of whole batches. Throws when the log cannot be read. */
   *readAll(): Iterable<Uint8Array> {
     const { log } = this.partition;

@@ -133,6 +133,18 @@ export class Partition {
     return { ...result, committed };
   }
 
+  /** Tries once more to bring to the device, and to commit, what an append could not. Gives an error code. */
+  recommit(): Promise<number> {
+    const { log } = this;
+    const end = log.nextOffset;
+    // Nothing that has to be there is missing.
+    if (end - log.flushedOffset < log.config.flushMessages) return Promise.resolve(ErrorCode.NONE);
+    return log.flush().then(() => {
+      this.commit(end, 0);
+      return ErrorCode.NONE;
+    }, () => ErrorCode.KAFKA_STORAGE_ERROR);
+  }
+
   /**
    * The guard that the first batch of a producer's transaction here has to bring along as its `verification`, once the
    * coordinator has said that the partition is in the transaction; null when it is under way here already, "fenced" where a

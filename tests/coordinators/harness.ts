@@ -104,6 +104,13 @@ export class MemoryLog implements CoordinatorLog {
     return { errorCode: 0, offset, committed };
   }
 
+  /** What {@link recommit} gives. */
+  recommitsWith = 0;
+
+  recommit(): Promise<number> {
+    return Promise.resolve(this.recommitsWith);
+  }
+
   get isCommitted(): boolean {
     return this.uncommitted.length === 0;
   }

@@ -90,6 +90,7 @@ Deno.test("a log that cannot be read is reported once and its groups get NOT_COO
   const { service, problems } = serviceOver(() => ({
     append: () => ({ errorCode: 0, offset: 0, committed: null }),
     appendMarker: () => ({ errorCode: 0, offset: 0, committed: null }),
+    recommit: () => Promise.resolve(0),
     readAll() {
       reads++;
       return [new Uint8Array(100)];
@@ -141,6 +142,22 @@ Deno.test("a failed append gives its request the error and leaves no trace", asy
   log.failWith = ErrorCode.NONE;
   assertEquals(await committed(h.service, "g"), {});
   assertEquals(log.batches.length, 0);
+  h.service.close();
+});
+
+Deno.test("what could not be committed is told to nobody before that was made good", async () => {
+  const h = harness();
+  const [log] = h.logs;
+  await h.service.describe(["g"], 5);
+  log.isReplicated = true;
+  const commit = h.service.commitOffsets(commitRequest("g", { "t:0": 5 }));
+  await settled();
+  log.recommitsWith = ErrorCode.KAFKA_STORAGE_ERROR;
+  log.commit(ErrorCode.KAFKA_STORAGE_ERROR);
+  assertEquals(errorOf(await commit), ErrorCode.NOT_COORDINATOR);
+  assertEquals((await h.service.describe(["g"], 5))[0].errorCode, ErrorCode.NOT_COORDINATOR);
+  log.recommitsWith = ErrorCode.NONE;
+  assertEquals(await committed(h.service, "g"), { "t:0": 5 });
   h.service.close();
 });
 

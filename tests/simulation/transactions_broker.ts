@@ -45,6 +45,8 @@ export interface BrokerOptions {
   /** Every record is synced before it is acknowledged. */
   readonly flushes: boolean;
   readonly newProducerId: () => number;
+  /** Which start of the machine this is. */
+  readonly bootId: string;
   readonly bug: Bug | null;
   /** Called before each operation on the disk; true when it fails. */
   readonly fails: (path: string) => boolean;
@@ -124,7 +126,7 @@ export class SimulatedBroker {
       clusterId: "cluster",
       nodeId: 1,
       clock: o.clock,
-      bootId: "boot",
+      bootId: o.bootId,
       configOf: () => ({
         ...defaultLogConfig,
         segmentBytes: 2000,

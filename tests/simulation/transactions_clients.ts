@@ -144,6 +144,8 @@ export class ClientLife {
         const errorCode = errorOf(reply as T);
         if (errorCode === ErrorCode.NONE) return reply as T;
         if (!passing.has(errorCode)) throw new Ended(errorCode);
+        // It may have been decided all the same, and only not be safe on the disk.
+        onLost();
       }
       await this.sleep(50);
     }

@@ -57,6 +57,7 @@ export class TransactionsSimulation implements Chronicle {
   private readonly clients: ClientLife[] = [];
   private sleeping: { at: number; wake: () => void }[] = [];
   private nextProducerId = 0;
+  private boots = 0;
   /** A partition's directory whose disk fails. */
   private sick: string | null = null;
   /** The process dies at this operation from now; Infinity when it lives. */
@@ -124,6 +125,7 @@ export class TransactionsSimulation implements Chronicle {
           clock,
           flushes,
           bug,
+          bootId: `boot ${this.boots}`,
           newProducerId: () => this.nextProducerId++,
           fails: (path) => this.memory !== memory || this.fails(path),
         });
@@ -148,8 +150,9 @@ export class TransactionsSimulation implements Chronicle {
     if (this.operationsLeft === Infinity && this.sick === null) this.checkStates();
     this.broker.die();
     this.network.cut();
-    const chance = () => this.random.float();
-    this.memory = this.memory.crashed(this.flushes && this.random.chance(0.5) ? chance : "killed");
+    const isPowerOut = this.flushes && this.random.chance(0.5);
+    if (isPowerOut) this.boots++;
+    this.memory = this.memory.crashed(isPowerOut ? () => this.random.float() : "killed");
     await settle();
     await this.start();
     await settle();

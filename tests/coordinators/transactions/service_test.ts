@@ -270,6 +270,7 @@ Deno.test("an end that was decided goes on after a restart, with the coordinator
   for (const topic of ["t", "u"]) stage.outcomes.set(topic, ErrorCode.KAFKA_STORAGE_ERROR);
   assertEquals(await stage.end(producer("A/0"), true), "A/1");
   const after = stage.restarted();
+  await settled();
   assertEquals(after.markers.map(({ coordinatorEpoch }) => coordinatorEpoch), [7, 7, 7]);
   assertEquals(after.takeMarkers(), ["t-0 COMMIT A/1", "t-1 COMMIT A/1", "u-0 COMMIT A/1"]);
   assertEquals(await after.state(), "CompleteCommit A/1");

@@ -72,6 +72,8 @@ export interface Chronicle {
   readonly attemptOf: Map<string, Attempt>;
   /** Of each producer id the highest epoch that InitProducerId has told. */
   readonly told: Map<number, number>;
+  /** Ids with their epochs that InitProducerId has given out. */
+  readonly givenOut: Set<string>;
   /** How often InitProducerId was executed for a transactional id: whoever asks fences the others. */
   readonly initsOf: Map<string, number>;
   violation(text: string): void;
@@ -167,9 +169,9 @@ export class ClientLife {
       if (answer.errorCode === ErrorCode.NONE) {
         const before = record.told.get(answer.producerId) ?? -1;
         record.told.set(answer.producerId, Math.max(before, answer.producerEpoch));
-        if (!again && answer.producerEpoch <= before) {
-          record.violation(`epoch ${answer.producerEpoch} of ${answer.producerId} was told twice`);
-        }
+        const name = `${answer.producerId}/${answer.producerEpoch}`;
+        if (!again && record.givenOut.has(name)) record.violation(`${name} was told twice`);
+        record.givenOut.add(name);
       }
       return answer;
     }, ({ errorCode }) => errorCode);

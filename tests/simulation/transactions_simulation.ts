@@ -48,6 +48,7 @@ export class TransactionsSimulation implements Chronicle {
   readonly attempts: Attempt[] = [];
   readonly attemptOf = new Map<string, Attempt>();
   readonly told = new Map<number, number>();
+  readonly givenOut = new Set<string>();
   readonly initsOf = new Map<string, number>();
   private readonly random: Prng;
   private readonly clock = new ManualClock();

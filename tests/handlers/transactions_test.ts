@@ -1,4 +1,5 @@
 /** Transactions in the data path: who may write, what readers of committed records are given, and when. */
+import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { batchesIn, type BatchOptions, buildBatch } from "../../src/codec/batch.ts";
 import { type ErrorName, errorName } from "../../src/codec/errors.ts";
@@ -109,7 +110,8 @@ async function ended(
   const { client } = setting;
   const answer = await client.send(endTxn, version, { ...producer, committed });
   assertEquals(errorName(answer.errorCode), "NONE");
-  for (;;) {
+  for (let looks = 1;; looks++) {
+    assert(looks < 5000, "the end of the transaction does not come to the partition");
     const { producers } = await described(setting);
     const open = producers.find((one) => Number(one.producerId) === producer.producerId)
       ?.currentTxnStartOffset;

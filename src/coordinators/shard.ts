@@ -101,6 +101,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   /** No tick before this time. */
   private notBefore = -Infinity;
   private isTicking = false;
+  /** What loading brought and could not be logged: nothing but the next tick brings it again. */
+  private unlogged: Input[] = [];
   private readonly settledTime: SettledTime;
 
   constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body, Effect>) {
@@ -147,7 +149,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     // The process before may have been killed before it could commit what it wrote.
     this.isUnsafe = true;
     this.refusal = ErrorCode.NONE;
-    for (const input of this.machine.loaded(this.state)) this.run(input, null);
+    this.unlogged = this.runAll(this.machine.loaded(this.state));
     this.schedule();
   }
 
@@ -312,7 +314,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   /** Sees to it that the timer fires when the machine wants to be woken, or earlier. */
   private schedule(): void {
     if (this.isTicking || this.isClosed) return;
-    const at = Math.max(this.machine.wakeAt(this.state), this.notBefore);
+    const wakeAt = this.unlogged.length > 0 ? this.notBefore : this.machine.wakeAt(this.state);
+    const at = Math.max(wakeAt, this.notBefore);
     if (at >= this.timerAt || at === Infinity) return;
     this.cancelTimer?.();
     const delayMs = Math.max(0, Math.ceil(at - this.options.clock.monotonic()));
@@ -329,13 +332,19 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     this.notBefore = -Infinity;
     if (isLate && !wasHearing) this.notBefore = now.steadyMs + HEARING_MS;
     else {
-      this.isTicking = true;
-      let isLogged = true;
-      for (const input of this.machine.due(this.state, now)) isLogged = this.run(input, null) && isLogged;
-      this.isTicking = false;
-      if (!isLogged) this.notBefore = now.steadyMs + RETRY_MS;
+      this.unlogged = this.runAll(this.unlogged);
+      this.runAll(this.machine.due(this.state, now));
     }
     this.schedule();
+  }
+
+  /** Decides what nobody waits for, and gives what could not be logged: there is no tick for a while then. */
+  private runAll(inputs: readonly Input[]): Input[] {
+    this.isTicking = true;
+    const unlogged = inputs.filter((input) => !this.run(input, null));
+    this.isTicking = false;
+    if (unlogged.length > 0) this.notBefore = this.options.clock.monotonic() + RETRY_MS;
+    return unlogged;
   }
 }
 

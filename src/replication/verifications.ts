@@ -5,7 +5,7 @@
  */
 import type { Verification } from "../storage/producers/producer_state.ts";
 
-/** So many producers' guards are kept; the oldest makes way, and its producer asks anew. */
+/** So many producers' guards are kept; the oldest that nobody waits at makes way, and its producer asks anew. */
 const MAX_GUARDS = 5000;
 
 /** What the coordinator was asked of one producer. */
@@ -56,9 +56,16 @@ export class Verifications {
       return before;
     }
     const guard = new VerificationGuard(producerId, producerEpoch, sequence, beginsAtZero);
+    if (this.guards.size >= MAX_GUARDS) this.forgetOldest();
     this.guards.set(producerId, guard);
-    if (this.guards.size > MAX_GUARDS) this.end(this.guards.keys().next().value!);
     return guard;
+  }
+
+  /** Those that somebody waits at are left: as many as there are requests under way, which are bounded elsewhere. */
+  private forgetOldest(): void {
+    for (const { producerId, asked } of this.guards.values()) {
+      if (asked === null) return this.end(producerId);
+    }
   }
 
   /** Whether it is a guard that still stands. */

@@ -95,6 +95,14 @@ Deno.test("guards are bounded; the oldest makes way and has to be asked for anew
   assertEquals(append(begin()), NONE);
 });
 
+Deno.test("a guard at which somebody waits for the coordinator does not make way", async () => {
+  const { partition, begin, append } = await openPartition();
+  const guard = begin() as VerificationGuard;
+  guard.asked = { producerEpoch: 0, errorCode: Promise.resolve(NONE) };
+  for (let id = 100; id < 5100; id++) partition.beginVerification(id, 0, 0, false);
+  assertEquals(append(guard), NONE);
+});
+
 Deno.test("Partition.append() asks nobody about producers that are not to be verified", async () => {
   const { partition } = await openPartition();
   const bytes = batch(1, { producerId: PRODUCER, producerEpoch: 0, baseSequence: 4, isTransactional: true });

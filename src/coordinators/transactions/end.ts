@@ -122,14 +122,16 @@ function withRaisedEpoch(
  */
 export function abortFencing(turn: Turn, transaction: Transaction, newProducerId: number | null): void {
   const { producerEpoch } = transaction;
+  // Only in a log of another broker's: nothing is higher, so the marker has the epoch that the records have.
+  const isHighest = producerEpoch === MAX_EPOCH;
   turn.prepareEnd({
     ...transaction,
-    producerEpoch: producerEpoch + 1,
+    producerEpoch: isHighest ? MAX_EPOCH : producerEpoch + 1,
     // The producer may go on if it asks for that before another one comes.
     lastProducerEpoch: producerEpoch,
     nextProducerId: newProducerId ?? -1,
     lastUpdateMs: turn.now.wallMs,
-    clientTransactionVersion: FIRST_RAISING_EPOCH,
+    clientTransactionVersion: isHighest ? 0 : FIRST_RAISING_EPOCH,
   }, false);
 }
 

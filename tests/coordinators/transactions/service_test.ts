@@ -2,6 +2,8 @@
 import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { ErrorCode } from "../../../src/codec/errors.ts";
+import { encodeFact } from "../../../src/coordinators/transactions/facts.ts";
+import type { Transaction } from "../../../src/coordinators/transactions/types.ts";
 import { settled } from "../harness.ts";
 import { defaultConfig, ID, producer, Stage } from "./stage.ts";
 
@@ -315,6 +317,52 @@ Deno.test("what is complete but could not be logged so is complete later", async
   stage.log.failWith = ErrorCode.NONE;
   await stage.advance(2_000);
   assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+/** A stage over a log that another broker wrote. */
+function stageOver(transaction: Partial<Transaction>): { stage: Stage; open: () => Stage } {
+  const stage = new Stage();
+  const value: Transaction = {
+    transactionalId: ID,
+    producerId: 1000,
+    previousProducerId: -1,
+    nextProducerId: -1,
+    producerEpoch: 0,
+    lastProducerEpoch: -1,
+    transactionTimeoutMs: 60_000,
+    status: "Ongoing",
+    partitions: new Map(),
+    startMs: stage.clock.now(),
+    lastUpdateMs: stage.clock.now(),
+    clientTransactionVersion: 0,
+    ...transaction,
+  };
+  stage.log.append([encodeFact({ transactionalId: ID, value })], stage.clock.now());
+  return { stage, open: () => stage.restarted() };
+}
+
+Deno.test("an end without partitions, decided by another broker, is complete once that can be logged", async () => {
+  const { stage, open } = stageOver({ status: "PrepareCommit" });
+  stage.log.failWith = ErrorCode.KAFKA_STORAGE_ERROR;
+  const after = open();
+  await after.advance(2_000);
+  assertEquals(await after.state(), "PrepareCommit A/0");
+  assertEquals(after.problems.length, 5, "every 500 ms");
+  after.log.failWith = ErrorCode.NONE;
+  await after.advance(500);
+  assertEquals(await after.state(), "CompleteCommit A/0");
+});
+
+Deno.test("a transaction of another broker's at the very last epoch is aborted at that epoch", async () => {
+  const { open } = stageOver({
+    ...producer(`B/${MAX_EPOCH}`),
+    partitions: new Map([["t", new Set([0])]]),
+  });
+  const after = open();
+  assertEquals(await after.initText(), "CONCURRENT_TRANSACTIONS");
+  assertEquals(after.markers.map(({ transactionVersion }) => transactionVersion), [0]);
+  assertEquals(after.takeMarkers(), [`t-0 ABORT B/${MAX_EPOCH}`]);
+  assertEquals(await after.initText(), "A/1", "of a new id");
 });
 
 Deno.test("an open transaction times out after a restart too", async () => {

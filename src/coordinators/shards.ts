@@ -1,5 +1,7 @@
 /** The shards of one coordinator on this broker: one for each partition of its internal topic, made at its first use. */
+import { ErrorCode } from "../codec/errors.ts";
 import { coordinatorPartition } from "./partitioner.ts";
+import type { Ticket } from "./machine.ts";
 import type { CoordinatorLog, Shard } from "./shard.ts";
 
 export interface ShardsPorts<OneShard> {
@@ -14,13 +16,13 @@ export interface ShardsPorts<OneShard> {
   readonly make: (partition: number) => OneShard;
 }
 
-type AnyShard = Pick<
+type AnyShard<Input, Body> = Pick<
   // deno-lint-ignore no-explicit-any -- what these do is the same for every machine
-  Shard<any, any, any, any, any, any>,
-  "open" | "close" | "isReplaceable" | "heldRequests"
+  Shard<any, Input, any, any, Body, any>,
+  "open" | "close" | "submit" | "isReplaceable" | "heldRequests"
 >;
 
-export class Shards<OneShard extends AnyShard> {
+export class Shards<Input, Body, OneShard extends AnyShard<Input, Body>> {
   private readonly byPartition = new Map<number, OneShard>();
   private closed = false;
 
@@ -48,6 +50,16 @@ export class Shards<OneShard extends AnyShard> {
     this.byPartition.set(partition, shard);
     shard.open(this.ports.ensureLog(partition));
     return shard;
+  }
+
+  /** Hands an input to the shard that holds `key`; see {@link Shard.submit}. */
+  ask<Answer extends Body>(
+    key: string,
+    input: (ticket: Ticket) => Input,
+    fail: (errorCode: number) => Answer,
+  ): Promise<Answer> {
+    if (this.closed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    return this.at(this.partitionOf(key)).submit(input, fail);
   }
 
   /** Loads a partition that this broker has come to lead, so that it need not be loaded when a client waits for it. */

@@ -8,11 +8,14 @@ import { frameRecords, writeBatchHeader } from "../../src/codec/batch_builder.ts
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { encodeRequest } from "../../src/codec/framing.ts";
 import { buildMessageSet } from "../../src/codec/legacy.ts";
+import { addPartitionsToTxn } from "../../src/codec/messages/add_partitions_to_txn.ts";
 import { deleteGroups } from "../../src/codec/messages/delete_groups.ts";
 import { describeConfigs } from "../../src/codec/messages/describe_configs.ts";
 import { describeGroups } from "../../src/codec/messages/describe_groups.ts";
+import { describeTransactions } from "../../src/codec/messages/describe_transactions.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
 import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
+import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
 import { metadata } from "../../src/codec/messages/metadata.ts";
 import { offsetCommit } from "../../src/codec/messages/offset_commit.ts";
@@ -53,6 +56,30 @@ Deno.test("DescribeGroups and DeleteGroups answer a group once, however often it
   assertEquals(described.groups.map(({ groupId }) => groupId), ["g", "h"]);
   const deleted = await client.send(deleteGroups, 2, { groupsNames: names });
   assertEquals(deleted.results.map(({ groupId }) => groupId), ["g", "h"]);
+});
+
+Deno.test("DescribeTransactions tells no more partitions than one answer holds, however often an id is named", async () => {
+  await using broker = await freePortBroker({ "transaction.state.log.num.partitions": "1" });
+  await using client = await TestClient.to(broker);
+  await client.createTopic("wide", 1000);
+  const transactionalId = "transaction";
+  await client.send(findCoordinator, 4, { key: "", keyType: 1, coordinatorKeys: [transactionalId] });
+  const producer = await client.send(initProducerId, 5, { transactionalId, transactionTimeoutMs: 60_000 });
+  await client.send(addPartitionsToTxn, 3, {
+    transactions: [],
+    v3AndBelowTransactionalId: transactionalId,
+    v3AndBelowProducerId: producer.producerId,
+    v3AndBelowProducerEpoch: producer.producerEpoch,
+    v3AndBelowTopics: [{ name: "wide", partitions: Array.from({ length: 1000 }, (_, i) => i) }],
+  });
+  const transactionalIds = new Array<string>(50_000).fill(transactionalId);
+  const { transactionStates } = await client.send(describeTransactions, 0, { transactionalIds });
+  assertEquals(transactionStates.length, transactionalIds.length);
+  const told = transactionStates.filter(({ errorCode }) => errorCode === ErrorCode.NONE);
+  assertEquals(told[0].topics[0].partitions.length, 1000);
+  assertEquals([told.length >= 100, told.length < 25_000], [true, true], `told ${told.length} times`);
+  const { errorCode, topics } = transactionStates.at(-1)!;
+  assertEquals([errorName(errorCode), topics], ["INVALID_REQUEST", []]);
 });
 
 Deno.test("DescribeGroups of very many groups lets other requests through", async () => {

@@ -248,8 +248,8 @@ export class TransactionsSimulation implements Chronicle {
       const [stable, end] = [this.broker.lastStableOffset(index), this.broker.highWatermark(index)];
       if (stable !== end) throw new Violation(`t-${index} is stable up to ${stable} of ${end} only`);
     }
-    const ids = Array.from({ length: TRANSACTIONAL_IDS }, (_, index) => `id-${index}`);
-    for (const { transactionalId, transactionState } of await this.broker.transactions.describe(ids)) {
+    for (let id = 0; id < TRANSACTIONAL_IDS; id++) {
+      const { transactionalId, transactionState } = await this.broker.transactions.describe(`id-${id}`);
       if (/Ongoing|Prepare/.test(transactionState)) {
         throw new Violation(`${transactionalId} is left ${transactionState}`);
       }

@@ -66,7 +66,7 @@ export interface GroupServicePorts {
 const syncNamesProtocol = 5;
 
 export class GroupService {
-  private readonly shards: Shards<GroupShard>;
+  private readonly shards: Shards<GroupsInput, GroupsReply, GroupShard>;
   private readonly producers: ProducerCheck;
 
   constructor(private readonly ports: GroupServicePorts) {
@@ -111,16 +111,6 @@ export class GroupService {
     return this.shards.heldRequests;
   }
 
-  /** Hands an input to the group's shard. */
-  private ask<Reply extends GroupsReply>(
-    groupId: string,
-    input: (ticket: number) => GroupsInput,
-    fail: (errorCode: number) => Reply,
-  ): Promise<Reply> {
-    if (this.shards.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
-    return this.shards.at(this.partitionOf(groupId)).submit(input, fail);
-  }
-
   /** Held until the join phase ends: at most the longest rebalance timeout in the group, or five minutes for a new member. */
   join(request: JoinRequest): Promise<JoinReply> {
     const { groupId, memberId, sessionTimeoutMs, apiVersion } = request;
@@ -152,7 +142,11 @@ export class GroupService {
     const newMemberId = `${
       (groupInstanceId ?? clientId).slice(0, MAX_CLIENT_ID_UNITS)
     }-${this.ports.randomUuid()}`;
-    return this.ask(groupId, (ticket) => ({ type: "join", ticket, request: joining, newMemberId }), fail);
+    return this.shards.ask(
+      groupId,
+      (ticket) => ({ type: "join", ticket, request: joining, newMemberId }),
+      fail,
+    );
   }
 
   /** A follower's is held until the leader has brought the assignment, or the group's rebalance timeout has passed. */
@@ -167,18 +161,26 @@ export class GroupService {
       assignment: assignment.slice(),
     }));
     const syncing: SyncRequest = { ...request, assignments };
-    return this.ask(request.groupId, (ticket) => ({ type: "sync", ticket, request: syncing }), syncError);
+    return this.shards.ask(
+      request.groupId,
+      (ticket) => ({ type: "sync", ticket, request: syncing }),
+      syncError,
+    );
   }
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReply> {
     if (request.groupId === "") return Promise.resolve({ errorCode: ErrorCode.INVALID_GROUP_ID });
-    return this.ask(request.groupId, (ticket) => ({ type: "heartbeat", ticket, request }), heartbeatFailed);
+    return this.shards.ask(
+      request.groupId,
+      (ticket) => ({ type: "heartbeat", ticket, request }),
+      heartbeatFailed,
+    );
   }
 
   leave(request: LeaveRequest): Promise<LeaveReply> {
     const fail = (errorCode: number): LeaveReply => ({ errorCode, members: [] });
     if (request.groupId === "") return Promise.resolve(fail(ErrorCode.INVALID_GROUP_ID));
-    return this.ask(request.groupId, (ticket) => ({ type: "leave", ticket, request }), fail);
+    return this.shards.ask(request.groupId, (ticket) => ({ type: "leave", ticket, request }), fail);
   }
 
   /** Topics that do not exist are the handler's business. The empty group id is a group like any other here. */
@@ -193,7 +195,7 @@ export class GroupService {
     if (!mayFitOneBatch(request, this.ports.config)) {
       return Promise.resolve(fail(ErrorCode.INVALID_COMMIT_OFFSET_SIZE));
     }
-    return this.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
+    return this.shards.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
   }
 
   /** Offsets that count when the producer's transaction commits. Topics are the handler's business here too. */
@@ -224,7 +226,7 @@ export class GroupService {
   }
 
   fetchOffsets(request: FetchOffsetsRequest): Promise<FetchOffsetsReply> {
-    return this.ask(
+    return this.shards.ask(
       request.groupId,
       (ticket) => ({ type: "fetchOffsets", ticket, request }),
       (errorCode) => fetchFailed(request.groupId, errorCode),
@@ -233,7 +235,7 @@ export class GroupService {
 
   deleteOffsets(request: DeleteOffsetsRequest): Promise<DeleteOffsetsReply> {
     if (request.groupId === "") return Promise.resolve(deleteOffsetsFailed(ErrorCode.INVALID_GROUP_ID));
-    return this.ask(
+    return this.shards.ask(
       request.groupId,
       (ticket) => ({ type: "deleteOffsets", ticket, request }),
       deleteOffsetsFailed,
@@ -254,7 +256,7 @@ export class GroupService {
 
   describe(groupIds: readonly string[], apiVersion: number): Promise<DescribedGroup[]> {
     return Promise.all(groupIds.map((groupId) =>
-      this.ask(
+      this.shards.ask(
         groupId,
         (ticket) => ({ type: "describe", ticket, groupId, apiVersion }),
         (errorCode) => describeFailed(groupId, errorCode),
@@ -264,7 +266,7 @@ export class GroupService {
 
   delete(groupIds: readonly string[]): Promise<DeletedGroup[]> {
     return Promise.all(groupIds.map((groupId) =>
-      this.ask(
+      this.shards.ask(
         groupId,
         (ticket) => ({ type: "delete", ticket, groupId }),
         (errorCode) => deleteFailed(groupId, errorCode),

@@ -56,7 +56,7 @@ export interface TransactionServicePorts extends MarkerSenderPorts {
 }
 
 export class TransactionService {
-  private readonly shards: Shards<TransactionShard>;
+  private readonly shards: Shards<TransactionsInput, TransactionsReply, TransactionShard>;
   private readonly markers: MarkerSender;
 
   constructor(private readonly ports: TransactionServicePorts) {
@@ -105,28 +105,19 @@ export class TransactionService {
     this.shards.close();
   }
 
-  private ask<Reply extends TransactionsReply>(
-    transactionalId: string,
-    input: (ticket: number) => TransactionsInput,
-    fail: (errorCode: number) => Reply,
-  ): Promise<Reply> {
-    if (this.shards.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
-    return this.shards.at(this.partitionOf(transactionalId)).submit(input, fail);
-  }
-
   /** Asks once more with a new producer id when it takes one: most requests do not, and ids are not to be wasted. */
   private askWithId<Reply extends TransactionsReply>(
     transactionalId: string,
     input: (ticket: number, newProducerId: number | null) => TransactionsInput,
     fail: (errorCode: number) => Reply,
   ): Promise<Reply> {
-    return this.ask<Reply | NeedsProducerId>(transactionalId, (ticket) => input(ticket, null), fail)
+    return this.shards.ask<Reply | NeedsProducerId>(transactionalId, (ticket) => input(ticket, null), fail)
       .then((first) => {
         if (!("needsProducerId" in first)) return first;
         return this.ports.newProducerId().then((newProducerId) =>
           newProducerId === null
             ? fail(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            : this.ask(transactionalId, (ticket) => input(ticket, newProducerId), fail)
+            : this.shards.ask(transactionalId, (ticket) => input(ticket, newProducerId), fail)
         );
       });
   }
@@ -164,7 +155,11 @@ export class TransactionService {
   addPartitions(request: AddPartitionsRequest): Promise<AddPartitionsReply> {
     const fail = (errorCode: number) => addFailed(request, errorCode);
     if (request.transactionalId === "") return Promise.resolve(fail(ErrorCode.INVALID_REQUEST));
-    return this.ask(request.transactionalId, (ticket) => ({ type: "addPartitions", ticket, request }), fail);
+    return this.shards.ask(
+      request.transactionalId,
+      (ticket) => ({ type: "addPartitions", ticket, request }),
+      fail,
+    );
   }
 
   /** Commits or aborts; answered when that is decided for good, which may be before it can be seen everywhere. */
@@ -177,12 +172,14 @@ export class TransactionService {
     );
   }
 
-  describe(transactionalIds: readonly string[]): Promise<DescribedTransaction[]> {
-    return Promise.all(transactionalIds.map((transactionalId) => {
-      const fail = (errorCode: number) => describeFailed(transactionalId, errorCode);
-      if (transactionalId === "") return fail(ErrorCode.INVALID_REQUEST);
-      return this.ask(transactionalId, (ticket) => ({ type: "describe", ticket, transactionalId }), fail);
-    }));
+  describe(transactionalId: string): Promise<DescribedTransaction> {
+    const fail = (errorCode: number) => describeFailed(transactionalId, errorCode);
+    if (transactionalId === "") return Promise.resolve(fail(ErrorCode.INVALID_REQUEST));
+    return this.shards.ask(
+      transactionalId,
+      (ticket) => ({ type: "describe", ticket, transactionalId }),
+      fail,
+    );
   }
 
   /** The transactions of the partitions that this broker leads. */

@@ -123,7 +123,7 @@ export class Stage {
 
   /** `STATUS id/epoch t[0,1]` */
   async state(): Promise<string> {
-    const [found] = await this.service.describe([ID]);
+    const found = await this.service.describe(ID);
     if (found.errorCode !== ErrorCode.NONE) return errorName(found.errorCode);
     const topics = found.topics.map(({ topic, partitions }) => ` ${topic}[${partitions}]`);
     return `${found.transactionState} ${producerText(found)}${topics.join("")}`;

@@ -5,6 +5,7 @@ import { listTransactions } from "../../../src/codec/messages/list_transactions.
 import type { DecodedResponseOf, EncodableRequestOf } from "../../../src/codec/schema.ts";
 import { type Broker, scenario } from "../scenario.ts";
 import { batchOf, fill, newProducer } from "../setup/records.ts";
+import { statuses } from "../setup/stored.ts";
 import { createTopic } from "../setup/topics.ts";
 import {
   add,
@@ -59,16 +60,7 @@ export const scenarios = [
   }),
   scenario("ListTransactions tells which states it does not know", async (broker) => {
     await several(broker);
-    const known = [
-      "Empty",
-      "Ongoing",
-      "PrepareCommit",
-      "PrepareAbort",
-      "CompleteCommit",
-      "CompleteAbort",
-      "Dead",
-    ];
-    for (const state of [...known, "PrepareEpochFence", "Prepare", "ongoing", "Stable", ""]) {
+    for (const state of [...statuses, "Prepare", "ongoing", "Stable", ""]) {
       await broker.ask(listTransactions, 1, listing({ stateFilters: [state] }), listed(broker), `"${state}"`);
     }
     await broker.ask(

@@ -79,7 +79,8 @@ export const body = (view: DataView) => new Uint8Array(view.buffer, view.byteOff
 
 export const time = (ms: bigint) => ms > 0n ? "<time>" : ms;
 
-const statuses = [
+/** Kafka's names of a transaction's states, in the order of their numbers in the log. */
+export const statuses: readonly string[] = [
   "Empty",
   "Ongoing",
   "PrepareCommit",

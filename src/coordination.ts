@@ -31,8 +31,6 @@ export class Coordination {
   readonly groups: GroupService;
   readonly transactions: TransactionService;
   readonly markers: MarkerWriter;
-  /** Partitions of internal topics whose log could not be opened. */
-  private unopened: { topic: string; partition: number }[] = [];
 
   constructor(private readonly o: CoordinationOptions) {
     const { config, cluster, replicas, report } = o;
@@ -85,11 +83,7 @@ export class Coordination {
 
   /** Tries again what a disk did not let be loaded: transactions may be waiting for their end. */
   retry(): void {
-    const { unopened } = this;
-    this.unopened = [];
-    for (const { topic, partition } of unopened) {
-      for (const [ownTopic, coordinator] of this.topics) if (ownTopic === topic) coordinator.open(partition);
-    }
+    for (const [, coordinator] of this.topics) coordinator.retry();
   }
 
   /** Takes a change of the metadata over. */
@@ -122,10 +116,7 @@ export class Coordination {
     const { cluster, replicas } = this.o;
     const find = () => {
       const hosted = replicas.get(topic, partition);
-      if (hosted === undefined) return ErrorCode.COORDINATOR_NOT_AVAILABLE;
-      if (hosted.log.open()) return new InternalLog(hosted);
-      this.unopened.push({ topic, partition });
-      return ErrorCode.COORDINATOR_NOT_AVAILABLE;
+      return hosted?.log.open() ? new InternalLog(hosted) : ErrorCode.COORDINATOR_NOT_AVAILABLE;
     };
     if (cluster.image.topics.has(topic)) return find();
     return this.ensureTopic(topic).then((error) => error === ErrorCode.NONE ? find() : error);

@@ -64,6 +64,8 @@ export interface ShardOptions<State, Input, Fact, Mark, Body, Effect = never> {
 const MAX_TIMER_MS = 0x7fffffff;
 /** How long a deadline's decision waits after its facts could not be appended. */
 const RETRY_MS = 500;
+/** A log that could not be read is not read again for so long: a disk may have failed once, but a log may be damaged. */
+const UNREADABLE_MS = 10_000;
 /**
  * A timer that fires so late tells that the process stood still: it was stopped, or a disk held it up. Whoever wrote
  * meanwhile was not read yet, so no deadline passes before everybody had `HEARING_MS` to be heard, which is the default
@@ -89,7 +91,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   /** What requests are refused with; NONE once the log is loaded. */
   private refusal: number = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS;
   private isClosed = false;
-  private isUnreadable = false;
+  /** Steady time before which a log that could not be read is not read again. */
+  private unreadableUntil = -Infinity;
   private readonly waiting = new Map<Ticket, Waiting<Body>>();
   private nextTicket: Ticket = 1;
   /** The last append that is not committed yet. */
@@ -116,9 +119,9 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     return this.refusal === ErrorCode.NONE;
   }
 
-  /** Whether a new shard may take its place: it found no log, or was closed. One whose log cannot be read stays. */
+  /** Whether a new shard may take its place: it found no log, or was closed. One whose log cannot be read stays a while. */
   get isReplaceable(): boolean {
-    return this.isClosed && !this.isUnreadable;
+    return this.isClosed && this.options.clock.monotonic() >= this.unreadableUntil;
   }
 
   /** How many requests are held or wait for their facts to be committed. */
@@ -139,9 +142,9 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
       if (loading instanceof Promise) await loading;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
-      // Reading it again for each request would not make it better: the shard refuses until someone resigns it.
-      this.isUnreadable = true;
-      this.options.report(`Cannot load the coordinator's log: ${error}`);
+      // Reading it again for each request would not make it better.
+      this.unreadableUntil = this.options.clock.monotonic() + UNREADABLE_MS;
+      this.options.report(`Cannot load the coordinator's log, will try again: ${error}`);
       return this.close();
     }
     if (this.isClosed) return;

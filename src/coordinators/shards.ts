@@ -67,6 +67,12 @@ export class Shards<Input, Body, OneShard extends AnyShard<Input, Body>> {
     if (!this.closed) this.at(partition);
   }
 
+  /** Tries again to load what could not be: transactions may be waiting for their end, and clients need not ask. */
+  retry(): void {
+    if (this.closed) return;
+    for (const [partition, shard] of [...this.byPartition]) if (shard.isReplaceable) this.at(partition);
+  }
+
   /** Gives up a partition that this broker no longer leads; what is held there is answered with NOT_COORDINATOR. */
   resign(partition: number): void {
     this.byPartition.get(partition)?.close();

@@ -138,14 +138,15 @@ export interface Harness {
   shard(groupId: string): GroupShard;
 }
 
-/** A service over `partitions` empty logs. */
+/** A service over `partitions` empty logs, or what `ensureLog` gives for them. */
 export function harness(
   config: Partial<GroupsConfig> = {},
   partitions = 1,
   transactions: ProducerCheckPorts = everyProducer,
+  ensureLog?: (partition: number) => CoordinatorLog | number,
 ): Harness {
   const logs = Array.from({ length: partitions }, () => new MemoryLog());
-  return over(logs, { ...defaultConfig, ...config }, new ManualClock(), { next: 1 }, transactions);
+  return over(logs, { ...defaultConfig, ...config }, new ManualClock(), { next: 1 }, transactions, ensureLog);
 }
 
 function over(
@@ -154,6 +155,7 @@ function over(
   clock: ManualClock,
   ids: { next: number },
   transactions: ProducerCheckPorts,
+  ensureShard: (partition: number) => CoordinatorLog | number = (partition) => logs[partition],
 ): Harness {
   const timers = new ManualTimers(clock);
   const problems: string[] = [];
@@ -163,7 +165,7 @@ function over(
     timers,
     randomUuid: () => `${ids.next++}`,
     partitionCount: () => logs.length,
-    ensureShard: (partition) => logs[partition],
+    ensureShard,
     report: (problem) => problems.push(problem),
     transactions,
   });

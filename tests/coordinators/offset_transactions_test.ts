@@ -8,7 +8,7 @@ import type {
   AddPartitionsRequest,
 } from "../../src/coordinators/transactions/requests.ts";
 import type { TransactionMarker } from "../../src/replication/transaction_marker.ts";
-import { type Harness, harness, settled } from "./harness.ts";
+import { type Harness, harness, MemoryLog, settled } from "./harness.ts";
 import {
   commitRequest,
   committed,
@@ -51,6 +51,23 @@ function coordinator(answer: (request: AddPartitionsRequest) => number | Promise
   };
   return { asked, ports };
 }
+
+Deno.test("a commit in a transaction asks the coordinator, or is refused, when its log is found meanwhile", async () => {
+  const { asked, ports } = coordinator(() => ErrorCode.INVALID_TXN_STATE);
+  const log = new MemoryLog();
+  let isThere = false;
+  const h = harness({}, 1, ports, () => {
+    const found = isThere ? log : ErrorCode.COORDINATOR_NOT_AVAILABLE;
+    isThere = true;
+    return found;
+  });
+  // The disk has just begun to work again.
+  isThere = false;
+  assertEquals(await stage(h, 7), ErrorCode.COORDINATOR_NOT_AVAILABLE);
+  assertEquals([asked.length, log.batches.length], [0, 0]);
+  assertEquals(await stage(h, 7), ErrorCode.INVALID_TXN_STATE);
+  assertEquals([asked.length, log.batches.length], [1, 0]);
+});
 
 Deno.test("pending offsets survive a restart, and the end that comes after it decides", async () => {
   for (const isCommit of [true, false]) {

@@ -103,6 +103,50 @@ Deno.test("a log that cannot be read is reported once and its groups get NOT_COO
   service.close();
 });
 
+Deno.test("a log that a disk did not let be read is read again after a while, without a request", async () => {
+  const log = new MemoryLog();
+  const readAll = log.readAll.bind(log);
+  let reads = 0;
+  log.readAll = () => {
+    if (reads++ === 0) throw new Error("input/output error");
+    return readAll();
+  };
+  const { service, timers } = serviceOver(() => log);
+  service.open(0);
+  for (const ms of [0, 9_999]) {
+    timers.advance(ms);
+    service.retry();
+    assertEquals((await service.describe(["g"], 5))[0].errorCode, ErrorCode.NOT_COORDINATOR);
+  }
+  timers.advance(1);
+  service.retry();
+  assertEquals(reads, 2);
+  assertEquals((await service.describe(["g"], 6))[0].errorCode, ErrorCode.GROUP_ID_NOT_FOUND);
+  service.close();
+});
+
+Deno.test("retry() loads what had no log when a client asked for it, and nothing else", async () => {
+  let asked = 0;
+  let log: CoordinatorLog | number = ErrorCode.COORDINATOR_NOT_AVAILABLE;
+  const { service } = serviceOver(() => {
+    asked++;
+    return log;
+  });
+  service.retry();
+  assertEquals(asked, 0);
+  for (let i = 0; i < 5; i++) await service.join(joinRequest("g", ""));
+  assertEquals(asked, 5);
+  service.retry();
+  assertEquals(asked, 6, "once, however often clients asked");
+  log = new MemoryLog();
+  service.retry();
+  service.retry();
+  assertEquals(asked, 7);
+  service.close();
+  service.retry();
+  assertEquals(asked, 7);
+});
+
 Deno.test("a long log is loaded in slices, between which requests are refused", async () => {
   const log = new MemoryLog();
   const record = encodeFact({

@@ -96,6 +96,11 @@ export class GroupService {
     this.shards.open(partition);
   }
 
+  /** See {@link Shards.retry}. */
+  retry(): void {
+    this.shards.retry();
+  }
+
   /** See {@link Shards.resign}. */
   resign(partition: number): void {
     this.shards.resign(partition);
@@ -185,6 +190,10 @@ export class GroupService {
 
   /** Topics that do not exist are the handler's business. The empty group id is a group like any other here. */
   commitOffsets(request: CommitRequest): Promise<CommitReply> {
+    return this.commit(request, () => this.shards.at(this.partitionOf(request.groupId)));
+  }
+
+  private commit(request: CommitRequest, shard: () => GroupShard): Promise<CommitReply> {
     // Kafka 4 says UNKNOWN_SERVER_ERROR when there are too many for one batch; before, it said what was wrong.
     const fail = (errorCode: number) =>
       commitFailed(
@@ -195,7 +204,8 @@ export class GroupService {
     if (!mayFitOneBatch(request, this.ports.config)) {
       return Promise.resolve(fail(ErrorCode.INVALID_COMMIT_OFFSET_SIZE));
     }
-    return this.shards.ask(request.groupId, (ticket) => ({ type: "commitOffsets", ticket, request }), fail);
+    if (this.shards.isClosed) return Promise.resolve(fail(ErrorCode.COORDINATOR_NOT_AVAILABLE));
+    return shard().submit((ticket) => ({ type: "commitOffsets", ticket, request }), fail);
   }
 
   /** Offsets that count when the producer's transaction commits. Topics are the handler's business here too. */
@@ -207,7 +217,8 @@ export class GroupService {
     }
     const partition = this.partitionOf(groupId);
     const shard = this.shards.at(partition);
-    const commit = () => this.commitOffsets(request);
+    // To this shard and no other: one that takes its place may know of no transaction.
+    const commit = () => this.commit(request, () => shard);
     const open = shard.state.transactions.get(producerId);
     if (!shard.isActive || open?.producerEpoch === producerEpoch) return commit();
     return this.producers.ask(

@@ -129,7 +129,8 @@ export function abortFencing(turn: Turn, transaction: Transaction, newProducerId
     producerEpoch: isHighest ? MAX_EPOCH : producerEpoch + 1,
     // The producer may go on if it asks for that before another one comes.
     lastProducerEpoch: producerEpoch,
-    nextProducerId: newProducerId ?? -1,
+    // One may have been brought for another reason, which was over before it came.
+    nextProducerId: isEpochExhausted(producerEpoch) && newProducerId !== null ? newProducerId : -1,
     lastUpdateMs: turn.now.wallMs,
     clientTransactionVersion: isHighest ? 0 : FIRST_RAISING_EPOCH,
   }, false);

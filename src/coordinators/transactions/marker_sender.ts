@@ -34,6 +34,7 @@ interface Sending {
 export class MarkerSender {
   /** Markers that were asked for and are not committed yet. */
   private readonly underWay = new Set<string>();
+  private isClosed = false;
 
   constructor(private readonly ports: MarkerSenderPorts) {}
 
@@ -49,7 +50,13 @@ export class MarkerSender {
     this.sendFrom({ marker, partitions: missing, written }, 0);
   }
 
+  /** Writes no more: the logs are about to be closed. */
+  close(): void {
+    this.isClosed = true;
+  }
+
   private sendFrom(sending: Sending, from: number): void {
+    if (this.isClosed) return;
     const { marker, partitions, written } = sending;
     const { clock, timers } = this.ports;
     const endsMs = clock.monotonic() + SLICE_MS;

@@ -96,12 +96,18 @@ export class TransactionService {
     this.shards.open(partition);
   }
 
+  /** See {@link Shards.retry}. */
+  retry(): void {
+    this.shards.retry();
+  }
+
   /** See {@link Shards.resign}. */
   resign(partition: number): void {
     this.shards.resign(partition);
   }
 
   close(): void {
+    this.markers.close();
     this.shards.close();
   }
 

@@ -44,9 +44,11 @@ export class UnstableTransactions {
     const { open } = this;
     open.delete(firstOffset);
     if (open.size === 0) return this.restart([]);
+    const { order } = this;
+    // Behind one that hangs those that are over would pile up.
+    if (order.length > 1000 && order.length > open.size * 2) return this.sort();
     if (!this.isSorted) return;
-    while (!open.has(this.order[this.head])) this.head++;
-    if (this.head > 1000 && this.head * 2 > this.order.length) this.restart(this.order.slice(this.head));
+    while (!open.has(order[this.head])) this.head++;
   }
 
   /** Markers below `highWatermark` are committed. */
@@ -67,8 +69,12 @@ export class UnstableTransactions {
   /** Where the first one under way began; null without one. */
   get firstOpen(): number | null {
     if (this.open.size === 0) return null;
-    if (!this.isSorted) this.restart([...this.open].sort((a, b) => a - b));
+    if (!this.isSorted) this.sort();
     return this.order[this.head];
+  }
+
+  private sort(): void {
+    this.restart([...this.open].sort((a, b) => a - b));
   }
 
   private restart(order: number[]): void {

@@ -246,6 +246,34 @@ Deno.test("thousands of markers are written in slices, and each once", async () 
   assertEquals(await stage.state(), "CompleteCommit A/1");
 });
 
+Deno.test("no marker is written once the service is closed: the logs are closed next", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), Array.from({ length: 100 }, (_, i) => i));
+  stage.msPerMarker = 5;
+  const end = stage.end(producer("A/0"), true);
+  await settled();
+  const { length } = stage.markers;
+  stage.service.close();
+  await stage.advance(1000);
+  assertEquals([stage.markers.length, await end], [length, "A/1"]);
+  assertEquals(length < 100, true);
+});
+
+Deno.test("an id that was brought for what is over by then is not used: the producer is fenced, not forgotten", async () => {
+  const stage = new Stage();
+  const answers: ((id: number) => void)[] = [];
+  stage.newProducerId = () => new Promise((resolve) => answers.push(resolve));
+  const [first, second] = [stage.initText(), stage.initText()];
+  await settled();
+  answers[0](1000);
+  assertEquals(await first, "A/0");
+  assertEquals(await stage.add(producer("A/0"), [0]), "NONE");
+  answers[1](1001);
+  assertEquals(await second, "CONCURRENT_TRANSACTIONS");
+  assertEquals(await stage.state(), "CompleteAbort A/1");
+  assertEquals(await stage.end(producer("A/0"), true, 0), "PRODUCER_FENCED");
+});
+
 Deno.test("a topic that is deleted does not keep a transaction from ending, one that is away does", async () => {
   const stage = await begun();
   await stage.add(producer("A/0"), ["gone"]);

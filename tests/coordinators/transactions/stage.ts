@@ -40,6 +40,7 @@ export class Stage {
   readonly problems: string[] = [];
   /** How long it takes to write one. */
   msPerMarker = 0;
+  newProducerId = () => Promise.resolve(this.ids.next++);
   readonly service: TransactionService;
   private readonly ids: { next: number };
 
@@ -52,7 +53,7 @@ export class Stage {
       config: { ...defaultConfig, ...config },
       clock: this.clock,
       timers: this.timers,
-      newProducerId: () => Promise.resolve(this.ids.next++),
+      newProducerId: () => this.newProducerId(),
       partitionCount: () => 1,
       ensureShard: () => this.log,
       leaderEpoch: () => 7,

@@ -47,6 +47,7 @@ import { IoError } from "./storage/files/files.ts";
 import { machineBootId, realFiles } from "./storage/files/real.ts";
 import { defaultLogConfig } from "./storage/log/config.ts";
 import { LogDirectories } from "./storage/manager/log_directories.ts";
+import { KafkaProducerIds } from "./storage/producers/kafka_producer_ids.ts";
 import { ProducerIdMark } from "./storage/producers/producer_id_mark.ts";
 import { followTelemetry } from "./telemetry/follow.ts";
 import { telemetrySamples } from "./telemetry/samples.ts";
@@ -164,9 +165,15 @@ async function start(
 
   const replicas = new Replicas();
   const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warnOfStorage });
+  const idMark = new ProducerIdMark(realFiles, metadataDirectory, warnOfStorage);
+  const kafkaIds = new KafkaProducerIds(
+    realFiles,
+    placesOfKafkasMetadata(directories, config),
+    warnOfStorage,
+  );
   const producerIds = new ProducerIds(
     store,
-    new ProducerIdMark(realFiles, metadataDirectory, warnOfStorage),
+    { read: () => Math.max(idMark.read(), kafkaIds.read()), write: (next) => idMark.write(next) },
     warnOfCluster,
   );
   await host.takeOver(producerIds);
@@ -290,6 +297,12 @@ function dataDirectories(
     );
   }
   return { directories, metadataDirectory };
+}
+
+/** Kafka's own metadata may be in a directory that is none of its `log.dirs`. */
+function placesOfKafkasMetadata(directories: readonly string[], config: BrokerConfig): string[] {
+  const wanted = config.get("metadata.log.dir");
+  return [...new Set([...directories, ...(wanted === null ? [] : [resolve(wanted)])])];
 }
 
 /** Whether a list of paths names this one, or all by "*". */

@@ -62,8 +62,8 @@ export class ProducerIds {
       const marked = this.mark.read();
       if (marked > stored && entry !== undefined) {
         this.report(
-          `The metadata knows of producer ids up to ${stored}, though ids up to ${marked} were given out: it must be ` +
-            `an older copy that was put back. Ids go on from ${marked}.`,
+          `The metadata knows of producer ids up to ${stored}, though ids up to ${marked} were given out: it is an ` +
+            `older copy that was put back, or Kafka has had the directory meanwhile. Ids go on from ${marked}.`,
         );
       }
       const first = Math.max(lowest, stored, marked);

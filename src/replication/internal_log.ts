@@ -3,7 +3,9 @@
  * Its records are appended as one batch each time; nobody else writes there.
  */
 import { buildBatch } from "../codec/batch.ts";
-import { ErrorCode } from "../codec/errors.ts";
+import { ErrorCode, errorName } from "../codec/errors.ts";
+import { IoError } from "../storage/files/files.ts";
+import type { Log } from "../storage/log/log.ts";
 import type { Partition, PartitionAppend } from "./partition.ts";
 import type { TransactionMarker } from "./transaction_marker.ts";
 
@@ -44,21 +46,25 @@ export class InternalLog {
     return this.partition.recommit();
   }
 
-  /** Everything in the log, oldest first, in pieces of whole batches. Throws when the log cannot be read. */
-  *readAll(): Iterable<Uint8Array> {
-    const { log } = this.partition;
-    // Before that its end is not known, and state that is taken from half a log is worse than none.
-    if (!log.open()) throw new Error(log.offline ?? `the disk under ${log.name} failed`);
-    let offset = log.logStartOffset;
-    while (offset < log.nextOffset) {
-      const read = log.read(offset, { maxBytes: LOAD_BYTES, maxOffset: log.nextOffset, minOneMessage: true });
-      if (read.errorCode !== ErrorCode.NONE) {
-        throw new Error(`offset ${offset}: error code ${read.errorCode}`);
-      }
-      if (read.bytes.length === 0) return;
-      yield read.bytes;
-      offset = read.nextOffset;
+  /** See {@link readWhole}. */
+  readAll(): Iterable<Uint8Array> {
+    return readWhole(this.partition.log);
+  }
+}
+
+/** Everything in the log, oldest first, in pieces of whole batches. Throws `IoError` when the log cannot be read. */
+export function* readWhole(log: Log): Iterable<Uint8Array> {
+  // Before that its end is not known, and state that is taken from half a log is worse than none.
+  if (!log.open()) throw new IoError("read", log.name, log.offline ?? "the disk under it failed");
+  let offset = log.logStartOffset;
+  while (offset < log.nextOffset) {
+    const read = log.read(offset, { maxBytes: LOAD_BYTES, maxOffset: log.nextOffset, minOneMessage: true });
+    if (read.errorCode !== ErrorCode.NONE) {
+      throw new IoError("read", log.name, `offset ${offset} gives ${errorName(read.errorCode)}`);
     }
+    if (read.bytes.length === 0) return;
+    yield read.bytes;
+    offset = read.nextOffset;
   }
 }
 

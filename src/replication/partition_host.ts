@@ -20,6 +20,7 @@ import type { LogDirectories } from "../storage/manager/log_directories.ts";
 import { isSameTopic } from "../storage/manager/moved_logs.ts";
 import { PARTITION_METADATA_FILE, partitionDirectory } from "../storage/directory/names.ts";
 import { logConfigOf } from "../storage/manager/topic_log_config.ts";
+import { lastProducerIdIn } from "./adopted_ids.ts";
 import { Partition } from "./partition.ts";
 import type { Replicas } from "./replicas.ts";
 
@@ -112,8 +113,7 @@ export class PartitionHost {
   /** The highest producer id and the last leader epoch in a log; -1 where there are none, or the log is offline. */
   private lastIdsOf(log: Log): { producerId: number; leaderEpoch: number } {
     try {
-      const ids = log.activeProducers().map(({ producerId }) => producerId);
-      return { producerId: Math.max(-1, ...ids), leaderEpoch: log.leaderEpochAt(log.nextOffset) };
+      return { producerId: lastProducerIdIn(log), leaderEpoch: log.leaderEpochAt(log.nextOffset) };
     } catch (error) {
       // Why it is offline has been told; its topic must not keep the others from starting.
       if (!(error instanceof IoError)) throw error;

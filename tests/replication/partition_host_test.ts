@@ -4,7 +4,8 @@ import { assertEquals } from "@std/assert/equals";
 import { assertRejects } from "@std/assert/rejects";
 import { StartupError } from "../../src/base/startup_error.ts";
 import { SqliteStore } from "../../src/cluster/sqlite.ts";
-import { batchesIn } from "../../src/codec/batch.ts";
+import { decodeHex } from "../../src/base/hex.ts";
+import { batchesIn, buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
 import { createPartitions } from "../../src/codec/messages/create_partitions.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
@@ -12,6 +13,8 @@ import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
 import { metadata } from "../../src/codec/messages/metadata.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
+import { encodeFact } from "../../src/coordinators/transactions/facts.ts";
+import type { Transaction } from "../../src/coordinators/transactions/types.ts";
 import { freePortBroker } from "../lib/broker.ts";
 import { allTopics, batchOf, fetchFrom, produceTo, TestClient } from "../protocol/requests.ts";
 
@@ -309,6 +312,50 @@ Deno.test("a directory beyond the topic's partitions is set aside at start", asy
   await broker.restart();
   assertEquals(partitionDirectories(broker.dataDir), ["a-0"]);
   assert(strays(broker.dataDir)[0].startsWith("a-7."));
+});
+
+/** Puts a log of these records into a directory, as Kafka would. */
+function writeLog(
+  directory: string,
+  name: string,
+  records: readonly { key: Uint8Array | null; value: Uint8Array }[],
+) {
+  Deno.mkdirSync(`${directory}/${name}`);
+  const bytes = buildBatch(records.map((record) => ({ timestamp: 1, ...record })));
+  Deno.writeFileSync(`${directory}/${name}/00000000000000000000.log`, bytes);
+}
+
+Deno.test("ids of transactional producers of a former broker, who may not have written, are not given to others", async () => {
+  const nobody: Transaction = {
+    transactionalId: "idle",
+    producerId: 2004,
+    previousProducerId: -1,
+    nextProducerId: 2006,
+    producerEpoch: 0,
+    lastProducerEpoch: -1,
+    transactionTimeoutMs: 60_000,
+    status: "Empty",
+    partitions: new Map(),
+    startMs: -1,
+    lastUpdateMs: Date.now(),
+    clientTransactionVersion: 2,
+  };
+  const fact = encodeFact({ transactionalId: "idle", value: nobody });
+  // Of the broker with number 1, ids up to 3999.
+  const block = decodeHex("010f0000000001000000000000000e0000000000000fa000");
+  for (const hasMetadata of [false, true]) {
+    await inDirectory(async (directory) => {
+      writeLog(directory, "__transaction_state-0", [{ key: fact.key, value: fact.value! }]);
+      if (hasMetadata) writeLog(directory, "__cluster_metadata-0", [{ key: null, value: block }]);
+      await using broker = await freePortBroker({}, directory);
+      await using client = await TestClient.to(broker);
+      const { producerId } = await client.send(initProducerId, 4, {
+        transactionalId: null,
+        transactionTimeoutMs: 1,
+      });
+      assertEquals(producerId, hasMetadata ? 4000n : 2007n);
+    });
+  }
 });
 
 for (const name of ["kafka-4.4-closed", "kafka-4.4-crashed"]) {

@@ -1,7 +1,8 @@
 /**
  * One client connection. Requests are handled in the order in which they came and answered in that order. Produce
- * pipelines: the next request is looked at while its acknowledgement is still out. Any other request that waits
- * holds up what comes behind it, as Kafka does, and a client that does not read its answers is not read either.
+ * pipelines: the next one is looked at while its acknowledgement is still out. Any other request is handled when all
+ * before it are answered, and holds up what comes behind it, as Kafka does: the end of a transaction must not overtake
+ * records that are still on their way into the log. A client that does not read its answers is not read either.
  * While a request waits the socket is read on a little, so that a client that has left is noticed.
  */
 import { isPromiseLike } from "../base/later.ts";
@@ -23,6 +24,8 @@ export interface Dispatcher {
    * when its answer would not be; the answer's promise rejects with the same.
    */
   handle(frame: Uint8Array, peer: Peer): Dispatched;
+  /** Whether the request may be handled before those ahead of it that pipeline too are answered. */
+  pipelines(frame: Uint8Array): boolean;
   /** Called when a turn's frames have been handled, before their answers are sent: other connections may wait for them. */
   answerWoken(): void;
   /** Told of each connection: for how long one too many from an address is kept before it is closed, 0 to serve it. */
@@ -32,8 +35,6 @@ export interface Dispatcher {
 /** An answer, now or later. */
 export interface Dispatched {
   readonly answer: Answer | PromiseLike<Answer>;
-  /** Whether the next request may be handled before this one is answered. */
-  readonly pipelines: boolean;
   /** Whether nobody looks at the frame's bytes any more when `handle` has returned. */
   readonly frameIsFree?: boolean;
   /** Called when the chunks of the answer may be used for something else; not when the connection ends first. */
@@ -226,12 +227,17 @@ export class Connection implements Peer {
         if (this.hangsUp) this.cutter.drop();
         for (let frame = this.cutter.next(); frame !== null; frame = this.cutter.next()) {
           this.frameSinceMs = Infinity;
+          const pipelines = this.dispatcher.pipelines(frame);
+          if (!pipelines && this.pending.length > 0) {
+            await this.behind();
+            if (this.closed) return this.end();
+          }
           // An answer that came late may have muted it meanwhile.
           if (this.mutedUntilMs > 0) {
             await this.unmuted();
             if (this.closed) return this.end();
           }
-          const wait = this.settled(this.handle(frame));
+          const wait = this.settled(this.handle(frame, pipelines));
           if (wait) await wait;
           if (this.mutedUntilMs > 0) await this.unmuted();
           if (this.isCutOff) await this.flushed();
@@ -261,6 +267,17 @@ export class Connection implements Peer {
     const { error } = this.thrown;
     if (isClientsDoing(error)) return error.message;
     throw error;
+  }
+
+  /** Resolves when the requests before the one that is next have been answered, or the connection is closed. */
+  private async behind(): Promise<void> {
+    this.endTurn();
+    // It is all there: nothing of it can stall.
+    const { claim } = this;
+    this.heldClaim = claim;
+    this.claim = null;
+    await this.answered();
+    this.claim = claim;
   }
 
   /** Takes memory for the frame that is being read, as far as it needs more than there is. */
@@ -303,10 +320,10 @@ export class Connection implements Peer {
   }
 
   /** Handles a frame; gives whether its answer has to be waited for before the next one is handled. */
-  private handle(frame: Uint8Array): boolean {
+  private handle(frame: Uint8Array, pipelines: boolean): boolean {
     const { claim } = this;
     this.claim = null;
-    const { answer, pipelines, frameIsFree, sent } = this.dispatch(frame, claim);
+    const { answer, frameIsFree, sent } = this.dispatch(frame, claim);
     if (frameIsFree) this.cutter.giveBack();
     if (!isPromiseLike<Answer>(answer)) {
       claim?.release();

@@ -56,6 +56,10 @@ export class RequestDispatcher implements Dispatcher {
     return quotas.connections.connectionMs(address, clock.monotonic());
   }
 
+  pipelines(frame: Uint8Array): boolean {
+    return frame.length >= 2 && int16(frame, 0) === produce.key;
+  }
+
   handle(frame: Uint8Array, peer: Peer): Dispatched {
     if (frame.length < 8) {
       throw new MalformedFrame(`request of ${frame.length} bytes has no room for its header`);
@@ -75,7 +79,6 @@ export class RequestDispatcher implements Dispatcher {
       counters.failed(ErrorCode.UNSUPPORTED_VERSION);
       return {
         answer: unsupportedApiVersions(frame, served),
-        pipelines: false,
         frameIsFree: true,
       };
     }
@@ -103,7 +106,7 @@ export class RequestDispatcher implements Dispatcher {
     // Where a quota may have something to say, each answer is its own.
     if (sharedAs !== null && !quotas.request.isSet) {
       const answer = this.sharedAnswer(served, version, sharedAs, correlationId, request, context);
-      return { answer: count(null, answer), pipelines: false, frameIsFree: true };
+      return { answer: count(null, answer), frameIsFree: true };
     }
     const finish = (response: object | null): Answer => {
       if (quotas.isActive) {
@@ -124,7 +127,6 @@ export class RequestDispatcher implements Dispatcher {
     if (later && quotas.isActive) context.waits();
     return {
       answer: later ? response.then(finish) : finish(response),
-      pipelines: api.key === produce.key,
       // What Produce brings is in the log when it answers at once; others may remember bytes as long as they like.
       frameIsFree: !api.request.hasViews || (!later && api.key === produce.key),
       sent: api.key !== fetch.key ? undefined : () => context.loans.giveAll(),

@@ -284,6 +284,32 @@ Deno.test("in an open transaction a producer writes on, in order and in the tran
   assertEquals(await produced(s, 12, "one", [[0, batch(one, 1)]]), ["INVALID_PRODUCER_EPOCH"]);
 });
 
+for (const version of [11, 12]) {
+  for (const acks of [-1, 0]) {
+    Deno.test(`EndTxn does not overtake Produce ${version} with acks=${acks} on its connection`, async () => {
+      await using s = await setting();
+      const { client } = s;
+      const producer = await initialized(s, "one");
+      if (version < 12) await added(s, producer, [0]);
+      const partitionData = [{ index: 0, records: batch(producer, 0) }];
+      const request = {
+        transactionalId: "one",
+        acks,
+        timeoutMs: 5000,
+        topicData: [{ name: "t", topicId: "", partitionData }],
+      };
+      const sent = acks === 0
+        ? client.client.sendOnly(produce, version, request)
+        : client.send(produce, version, request);
+      const end = client.send(endTxn, version < 12 ? 4 : 5, { ...producer, committed: true });
+      await sent;
+      assertEquals(errorName((await end).errorCode), "NONE");
+      // As Kafka 4.4 does.
+      assertEquals(await fetched(s, 0, READ_COMMITTED), { stable: 2, batches: [0, -1], aborted: [] });
+    });
+  }
+}
+
 Deno.test("batches that are sent without waiting go in their order behind the verification of the first", async () => {
   await using s = await setting();
   const one = await initialized(s, "one");

@@ -33,7 +33,7 @@ Deno.test("Connection has those answered who wait for what one read brought, onc
 Deno.test("Connection sends the answer of a request that waits in the very call that brings it", async () => {
   const { socket, dispatcher } = serveFake();
   const later = new Later<Answer>();
-  dispatcher.handle = () => ({ answer: later, pipelines: false });
+  dispatcher.handle = () => ({ answer: later });
   socket.feed(frame("fetch"));
   await turn();
   assertEquals(socket.sent, "");
@@ -44,7 +44,7 @@ Deno.test("Connection sends the answer of a request that waits in the very call 
 Deno.test("Connection ends when a request that waits fails in the turn of another", async () => {
   const { socket, dispatcher, ended } = serveFake();
   const later = new Later<Answer>();
-  dispatcher.handle = () => ({ answer: later, pipelines: false });
+  dispatcher.handle = () => ({ answer: later });
   socket.feed(frame("fetch"));
   await turn();
   later.fail(new Error("a bug"));
@@ -127,15 +127,43 @@ Deno.test("Connection keeps the order of every mixture of requests and readiness
   }
 });
 
-Deno.test("Connection lets requests that are answered at once wait behind a pipelined one", async () => {
+Deno.test("Connection handles what does not pipeline when all before it are answered", async () => {
   const { socket, dispatcher } = serveFake();
-  socket.feed(joined([frame("produce a"), frame("now b")]));
+  socket.feed(joined([frame("produce a"), frame("produce b"), frame("now c"), frame("produce d")]));
   await turn();
-  assertEquals(dispatcher.handled, ["produce a", "now b"]);
-  assertEquals(socket.sent, "");
+  assertEquals([dispatcher.handled, socket.sent], [["produce a", "produce b"], ""]);
+  dispatcher.answer("b");
+  await turn();
+  assertEquals(dispatcher.handled.length, 2);
   dispatcher.answer("a");
   await turn();
-  assertEquals(socket.sent, "ab");
+  assertEquals([dispatcher.handled.slice(2), socket.sent], [["now c", "produce d"], "abc"]);
+});
+
+Deno.test("Connection handles what waited behind a pipelined request also when the client has left", async () => {
+  const { socket, dispatcher, ended } = serveFake();
+  socket.feed(joined([frame("produce a"), frame("now b")]));
+  socket.end();
+  await turn();
+  dispatcher.answer("a");
+  await ended;
+  assertEquals([dispatcher.handled, socket.sent], [["produce a", "now b"], "ab"]);
+});
+
+Deno.test("Connection gives the memory back of a request that waited behind another when it was closed", async () => {
+  for (const end of ["close", "answer", "fail"]) {
+    const { socket, dispatcher, connection, budget, ended } = serveFake();
+    socket.feed(joined([largeFrame("produce a", LARGE), largeFrame("now b", LARGE)]));
+    await turn();
+    assertEquals(budget.usedBytes, 2 * (LARGE + 4));
+    if (end === "close") connection.close();
+    else if (end === "fail") dispatcher.fail("a", new Error("a bug"));
+    else dispatcher.answer("a");
+    if (end === "answer") await turn();
+    else await ended;
+    // What a handler still works at is its own until it is done.
+    assertEquals(budget.usedBytes, end === "close" ? LARGE + 4 : 0, end);
+  }
 });
 
 Deno.test("Connection sends nothing for requests without an answer, and keeps the order around them", async () => {
@@ -171,6 +199,7 @@ Deno.test("Connection has no more than maxPipelined requests in work", async () 
 
 Deno.test("Connection counts answers that wait behind a pipelined request towards maxPipelined", async () => {
   const { socket, dispatcher } = serveFake({ maxPipelined: 3 });
+  dispatcher.pipelines = () => true;
   socket.feed(joined([frame("produce a"), ..."bcdefgh".split("").map((name) => frame(`now ${name}`))]));
   await turn();
   assertEquals(dispatcher.handled.length, 3);
@@ -181,6 +210,7 @@ Deno.test("Connection counts answers that wait behind a pipelined request toward
 
 Deno.test("Connection counts answers that wait behind a pipelined request towards maxUnsentBytes", async () => {
   const { socket, dispatcher } = serveFake({ maxPipelined: 100, maxUnsentBytes: 10 });
+  dispatcher.pipelines = () => true;
   socket.feed(
     joined([
       frame("produce a"),
@@ -446,7 +476,7 @@ Deno.test("Connection closes when a pipelined request fails, and says so", async
 Deno.test("Connection ends when a pipelined request fails while another one waits behind it", async () => {
   const { socket, ended, dispatcher } = serveFake();
   dispatcher.onDisconnect = () => dispatcher.answer("b");
-  socket.feed(joined([frame("produce a"), frame("later b")]));
+  socket.feed(joined([frame("produce a"), frame("produce b")]));
   await turn();
   dispatcher.fail("a", new Error("a bug"));
   assertEquals((await ended as Error).message, "a bug");
@@ -599,8 +629,10 @@ Deno.test("Connection that is half closed answers the request that it holds, and
   await turn();
   socket.end();
   await turn();
-  assertEquals(dispatcher.handled, ["later a", "now b", "produce c", "later d"]);
+  assertEquals(dispatcher.handled, ["later a", "now b", "produce c"]);
   dispatcher.answer("c");
+  await turn();
+  assertEquals(dispatcher.handled.at(-1), "later d");
   dispatcher.answer("d");
   assertEquals([await ended, socket.sent], [null, "abcd"]);
 });
@@ -894,7 +926,7 @@ Deno.test("Connection handles no more behind much that is unsent, when all toget
   for (const [i, { socket, dispatcher }] of served.entries()) {
     dispatcher.handle = () => {
       handled[i]++;
-      return { answer: [new Uint8Array(99_000)], pipelines: false };
+      return { answer: [new Uint8Array(99_000)] };
     };
     socket.holdsWrites = true;
     socket.feed(frame("1"), frame("2"), frame("3"));

@@ -173,7 +173,7 @@ export class FakeSocket {
 
 /**
  * Answers by the first word of a frame: `now x` is answered with x at once, `later x` and `produce x` when the test
- * says so, `none x` never, `bad x` is malformed. Only `produce` pipelines.
+ * says so, `none x` never, `bad x` is malformed. Only `produce` and `none` pipeline.
  */
 export class FakeDispatcher implements Dispatcher {
   /** The frames that were handled, as text. */
@@ -184,6 +184,8 @@ export class FakeDispatcher implements Dispatcher {
   error: Error = new Error("a bug");
   private readonly waiting = new Map<string, { resolve(answer: Answer): void; reject(error: Error): void }>();
 
+  pipelines = (bytes: Uint8Array): boolean => /^(produce|none) /.test(text.decode(bytes.subarray(0, 10)));
+
   handle(bytes: Uint8Array, peer: Peer): Dispatched {
     const content = text.decode(bytes.subarray(0, 100)).replace(/\.+$/, "");
     const [verb, name = ""] = content.split(" ");
@@ -191,15 +193,15 @@ export class FakeDispatcher implements Dispatcher {
     this.peer = peer;
     switch (verb) {
       case "now":
-        return { answer: [utf8.encode(name)], pipelines: false };
+        return { answer: [utf8.encode(name)] };
       case "none":
-        return { answer: null, pipelines: true };
+        return { answer: null };
       case "bad":
         throw this.error;
       default: {
         const answer = new Promise<Answer>((resolve, reject) => this.waiting.set(name, { resolve, reject }));
         if (this.onDisconnect !== null) peer.onDisconnect = this.onDisconnect;
-        return { answer, pipelines: verb === "produce" };
+        return { answer };
       }
     }
   }

@@ -73,8 +73,9 @@ Deno.test("Connection is active when the answer of a long wait goes out", async 
 Deno.test("Connection counts its unsent answers into the sum of all, until they are sent or it ends", async () => {
   const sum = { bytes: 0 };
   const one = serveFake({ unsent: sum }), two = serveFake({ unsent: sum });
-  for (const { socket } of [one, two]) {
+  for (const { socket, dispatcher } of [one, two]) {
     socket.holdsWrites = true;
+    dispatcher.pipelines = () => true;
     socket.feed(joined([frame("now abcd"), frame("produce a"), frame("now efg")]));
   }
   await turn();

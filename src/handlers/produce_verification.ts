@@ -60,17 +60,21 @@ export function verify(
       () => null,
     )
   );
+  const askedOf = guards.map((guard) => guard instanceof VerificationGuard ? guard.asked : null);
   const news = batches.flatMap(({ partition }, i) => {
     const guard = guards[i];
-    const isNew = guard instanceof VerificationGuard && guard.asked?.producerEpoch !== producerEpoch;
-    return isNew ? [{ partition, guard }] : [];
+    const isNew = guard instanceof VerificationGuard && askedOf[i]?.producerEpoch !== producerEpoch;
+    return isNew ? [{ i, partition, guard }] : [];
   });
   if (news.length > 0) {
     const partitions = news.map(({ partition: { topic, index } }) => ({ topic, partition: index }));
     const request = { transactionalId, producerId, producerEpoch, partitions, verifyOnly: !adds };
     const answer = ask(request, timeoutMs, services);
-    for (const [i, { guard }] of news.entries()) {
-      const asked = { producerEpoch, errorCode: answer.then((codes) => codes[i]) };
+    for (const [at, { i, guard }] of news.entries()) {
+      const asked = { producerEpoch, errorCode: answer.then((codes) => codes[at]) };
+      askedOf[i] = asked;
+      // Those of the newest epoch wait for each other, and are not let past by what an older one hears.
+      if (guard.asked !== null && guard.asked.producerEpoch > producerEpoch) continue;
       guard.asked = asked;
       const done = () => {
         // What a newer epoch has asked meanwhile is still to be waited for.
@@ -79,9 +83,9 @@ export function verify(
       answer.then(done, done);
     }
   }
-  return guards.map((guard) => {
+  return guards.map((guard, i) => {
     if (guard === "fenced") return { verification: null, answer: Promise.resolve(fencedHere) };
-    const errorCode = guard?.asked?.errorCode;
+    const errorCode = askedOf[i]?.errorCode;
     return { verification: guard, answer: errorCode?.then((code) => problemOf(code, version)) ?? null };
   });
 }

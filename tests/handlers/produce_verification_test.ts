@@ -1,0 +1,83 @@
+/** Who waits for which answer of the coordinator before a batch is appended, where epochs of one producer meet. */
+import { assertEquals } from "@std/assert/equals";
+import { BatchView } from "../../src/codec/batch.ts";
+import { ErrorCode, errorName } from "../../src/codec/errors.ts";
+import type { Services } from "../../src/handlers/context.ts";
+import { verify } from "../../src/handlers/produce_verification.ts";
+import { Partition } from "../../src/replication/partition.ts";
+import { batch, openLog, START, TOPIC_ID } from "../storage/helpers.ts";
+
+const { NONE, PRODUCER_FENCED } = ErrorCode;
+
+interface Question {
+  readonly producerEpoch: number;
+  answer(errorCode: number): void;
+}
+
+/** A partition, and a coordinator that answers when the test says so. */
+async function setting() {
+  const { log } = await openLog();
+  const partition = new Partition(log, TOPIC_ID, 1, 0, [1]);
+  const questions: Question[] = [];
+  const services = {
+    clock: { monotonic: () => 0 },
+    config: { get: () => 0 },
+    transactions: {
+      addPartitions: ({ producerEpoch }: { producerEpoch: number }) =>
+        new Promise((resolve) =>
+          questions.push({ producerEpoch, answer: (errorCode) => resolve({ errorCodes: [errorCode] }) })
+        ),
+    },
+  } as unknown as Services;
+  return {
+    questions,
+    /** Sends a batch of one record; gives what its producer is told. */
+    send: async (producerEpoch: number, baseSequence: number): Promise<string> => {
+      const bytes = batch(1, { producerId: 7, producerEpoch, baseSequence, isTransactional: true });
+      const request = { transactionalId: "tx", version: 12, timeoutMs: 0 };
+      const [{ verification, answer }] = verify(
+        [{ partition, batch: new BatchView(bytes) }],
+        request,
+        services,
+      );
+      const problem = await answer;
+      if (problem !== null) return errorName(problem.errorCode);
+      return errorName(partition.append(bytes, "client", START, { verification }).errorCode);
+    },
+  };
+}
+
+Deno.test("what an older epoch hears lets nothing of the newer one past its first batch", async () => {
+  const { questions, send } = await setting();
+  const sent = [send(1, 0), send(0, 0), send(1, 1)];
+  assertEquals(
+    questions.map(({ producerEpoch }) => producerEpoch),
+    [1, 0],
+    "the newer one's share an answer",
+  );
+  questions[1].answer(PRODUCER_FENCED);
+  questions[0].answer(NONE);
+  assertEquals(await Promise.all(sent), ["NONE", "INVALID_PRODUCER_EPOCH", "NONE"]);
+});
+
+Deno.test("a newer epoch asks for itself while an older one's question is open, and is not hurt by its answer", async () => {
+  const { questions, send } = await setting();
+  const sent = [send(0, 0), send(1, 0)];
+  assertEquals(questions.map(({ producerEpoch }) => producerEpoch), [0, 1]);
+  questions[0].answer(PRODUCER_FENCED);
+  await sent[0];
+  const next = send(1, 1);
+  assertEquals(questions.length, 2, "the newer one's question is still open");
+  questions[1].answer(NONE);
+  assertEquals([...await Promise.all(sent), await next], ["INVALID_PRODUCER_EPOCH", "NONE", "NONE"]);
+});
+
+Deno.test("once the coordinator has refused, it is asked anew", async () => {
+  const { questions, send } = await setting();
+  const first = send(0, 0);
+  questions[0].answer(ErrorCode.NOT_COORDINATOR);
+  assertEquals(await first, "NOT_ENOUGH_REPLICAS");
+  const again = send(0, 0);
+  questions[1].answer(NONE);
+  assertEquals(await again, "NONE");
+});

@@ -8,7 +8,7 @@ import type { ClusterChange } from "./cluster/image_changes.ts";
 import type { ProducerIds } from "./cluster/producer_ids.ts";
 import { StoreFailure } from "./cluster/store.ts";
 import { OFFSETS_TOPIC, TRANSACTIONS_TOPIC } from "./cluster/topic_names.ts";
-import { ErrorCode } from "./codec/errors.ts";
+import { ErrorCode, errorName } from "./codec/errors.ts";
 import type { BrokerConfig } from "./config/broker_config.ts";
 import { GroupService } from "./coordinators/groups/service.ts";
 import type { GroupsConfig } from "./coordinators/groups/types.ts";
@@ -31,6 +31,8 @@ export class Coordination {
   readonly groups: GroupService;
   readonly transactions: TransactionService;
   readonly markers: MarkerWriter;
+  /** Why an internal topic could not be created the last time, by its name. */
+  private readonly creationProblems = new Map<string, string>();
 
   constructor(private readonly o: CoordinationOptions) {
     const { config, cluster, replicas, report } = o;
@@ -97,6 +99,7 @@ export class Coordination {
   }
 
   close(): void {
+    this.markers.close();
     this.transactions.close();
     this.groups.close();
   }
@@ -105,8 +108,13 @@ export class Coordination {
   async ensureTopic(topic: string): Promise<number> {
     const { cluster } = this.o;
     if (cluster.image.topics.has(topic)) return ErrorCode.NONE;
-    const [{ errorCode }] = await cluster.autoCreateTopics([topic]);
-    return errorCode === ErrorCode.NONE ? ErrorCode.NONE : ErrorCode.COORDINATOR_NOT_AVAILABLE;
+    const [{ errorCode, errorMessage }] = await cluster.autoCreateTopics([topic]);
+    if (errorCode === ErrorCode.NONE) return ErrorCode.NONE;
+    const problem = `Cannot create ${topic}: ${errorMessage ?? errorName(errorCode)}`;
+    // Clients go on asking; they are told no more than to ask again.
+    if (this.creationProblems.get(topic) !== problem) this.o.report(problem);
+    this.creationProblems.set(topic, problem);
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE;
   }
 
   private ensureLog(

@@ -1,6 +1,6 @@
 /**
  * CreatePartitions as a decision: which topics of a request grow, given the image. Codes and the order of the checks are
- * those of Kafka 4.4 (observed).
+ * those of Kafka 4.4 (observed), but for internal topics, which must not grow.
  */
 import { ErrorCode } from "../codec/errors.ts";
 import { assignmentProblem } from "./assignment.ts";
@@ -8,6 +8,7 @@ import { MAX_NEW_PARTITIONS_PER_REQUEST, replicationProblem } from "./create_top
 import { type MetadataImage, newPartition, type TopicImage } from "./image.ts";
 import { OVER_QUOTA, type PartitionAllowance } from "./partition_allowance.ts";
 import { placeReplicas, type Random } from "./placement.ts";
+import { isInternalTopic } from "./topic_names.ts";
 
 /** A topic as a CreatePartitions request has it. */
 export interface GrowingTopic {
@@ -95,6 +96,12 @@ function decide(
   if (count <= existing) {
     const text = `The topic has ${existing} partitions already, so ${count} would not be an increase`;
     return refuse(name, ErrorCode.INVALID_PARTITIONS, text);
+  }
+  if (isInternalTopic(name)) {
+    const text =
+      `${name} keeps each name in the partition that its number of partitions gives: with more of them, ` +
+      "what is there would not be found";
+    return refuse(name, ErrorCode.INVALID_REQUEST, text);
   }
   const added = count - existing;
   const replicationFactor = topic.partitions[0].replicas.length;

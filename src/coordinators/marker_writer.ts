@@ -23,11 +23,13 @@ export interface MarkerWriterPorts {
 }
 
 export class MarkerWriter {
+  private isClosed = false;
+
   constructor(private readonly ports: MarkerWriterPorts) {}
 
   /**
    * Writes the marker; gives the error code once it is committed. UNKNOWN_TOPIC_OR_PARTITION where this broker has no
-   * such partition, NOT_LEADER_OR_FOLLOWER while its groups are not loaded, both to be tried again as long as the
+   * such partition, NOT_LEADER_OR_FOLLOWER while its groups are not loaded and once it is closed, both to be tried again as long as the
    * partition exists; TRANSACTION_COORDINATOR_FENCED and INVALID_PRODUCER_EPOCH when somebody else has gone on since.
    */
   writeMarker(
@@ -36,11 +38,17 @@ export class MarkerWriter {
     marker: TransactionMarker,
     nowMs: number,
   ): number | Promise<number> {
+    if (this.isClosed) return ErrorCode.NOT_LEADER_OR_FOLLOWER;
     const log = this.ports.partition(topic, partition);
     if (log === undefined) return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
     if (topic === OFFSETS_TOPIC) return this.ports.endInGroups(partition, marker).then(asLeadership);
     const { errorCode, committed } = log.appendMarker(marker, nowMs);
     return errorCode === ErrorCode.NONE && committed !== null ? committed : errorCode;
+  }
+
+  /** Writes no more, whoever asks: the logs are about to be closed. */
+  close(): void {
+    this.isClosed = true;
   }
 }
 

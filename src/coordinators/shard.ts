@@ -10,6 +10,7 @@ import { SettledTime } from "../base/settled_time.ts";
 import { batchesIn, type BatchView } from "../codec/batch.ts";
 import { readEndMarker } from "../codec/end_marker.ts";
 import { ErrorCode } from "../codec/errors.ts";
+import { MalformedFrame } from "../codec/malformed.ts";
 import type { TransactionMarker } from "../replication/transaction_marker.ts";
 import type { Decision, Instant, LogRecord, Machine, Producer, Ticket } from "./machine.ts";
 
@@ -64,7 +65,7 @@ export interface ShardOptions<State, Input, Fact, Mark, Body, Effect = never> {
 const MAX_TIMER_MS = 0x7fffffff;
 /** How long a deadline's decision waits after its facts could not be appended. */
 const RETRY_MS = 500;
-/** A log that could not be read is not read again for so long: a disk may have failed once, but a log may be damaged. */
+/** A log that could not be read is not read again for so long. */
 const UNREADABLE_MS = 10_000;
 /**
  * A timer that fires so late tells that the process stood still: it was stopped, or a disk held it up. Whoever wrote
@@ -142,9 +143,11 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
       if (loading instanceof Promise) await loading;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
-      // Reading it again for each request would not make it better.
-      this.unreadableUntil = this.options.clock.monotonic() + UNREADABLE_MS;
-      this.options.report(`Cannot load the coordinator's log, will try again: ${error}`);
+      // A disk may work again later; what makes no sense now never will, until somebody has mended it and resigns the shard.
+      const isDamaged = error instanceof MalformedFrame;
+      this.unreadableUntil = isDamaged ? Infinity : this.options.clock.monotonic() + UNREADABLE_MS;
+      const then = isDamaged ? "" : ", will try again";
+      this.options.report(`Cannot load the coordinator's log${then}: ${error}`);
       return this.close();
     }
     if (this.isClosed) return;

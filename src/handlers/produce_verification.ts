@@ -128,8 +128,12 @@ const coordinatorIsAway: ReadonlySet<number> = new Set([
 /** What a producer is told of its coordinator's answer; null when the partition is in the transaction. */
 function problemOf(errorCode: number, version: number): VerificationProblem | null {
   if (errorCode === ErrorCode.NONE) return null;
+  if (errorCode === ErrorCode.PRODUCER_FENCED) {
+    const text =
+      "A newer producer with the same transactional id has fenced this one, or its transaction timed out";
+    return { errorCode: ErrorCode.INVALID_PRODUCER_EPOCH, text };
+  }
   const text = `The coordinator does not have the partition in the transaction: ${errorName(errorCode)}`;
-  if (errorCode === ErrorCode.PRODUCER_FENCED) return { errorCode: ErrorCode.INVALID_PRODUCER_EPOCH, text };
   if (errorCode === ErrorCode.TRANSACTION_ABORTABLE && version < firstWithAbortable) {
     return { errorCode: ErrorCode.INVALID_TXN_STATE, text };
   }

@@ -239,4 +239,6 @@ Deno.test("MarkerWriter goes to groups for their partitions, and speaks of leade
   assertEquals(await write("t", 2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
   assertEquals([await write("t", 0), await write("t", 0)], [NONE, 56]);
   assertEquals(appended, [marker(true), marker(true)]);
+  writer.close();
+  assertEquals([await write("t", 0), appended.length], [ErrorCode.NOT_LEADER_OR_FOLLOWER, 2]);
 });

@@ -125,6 +125,24 @@ Deno.test("a log that a disk did not let be read is read again after a while, wi
   service.close();
 });
 
+Deno.test("a log with records that make no sense is read once, and told of once", async () => {
+  const log = new MemoryLog();
+  // An offset that was committed: of version 1, and cut off.
+  log.append([{ key: new Uint8Array([0, 1, 0]), value: new Uint8Array([0, 1]) }], 1);
+  let reads = 0;
+  const readAll = log.readAll.bind(log);
+  log.readAll = () => {
+    reads++;
+    return readAll();
+  };
+  const { service, timers, problems } = serviceOver(() => log);
+  service.open(0);
+  timers.advance(60_000);
+  service.retry();
+  assertEquals((await service.describe(["g"], 5))[0].errorCode, ErrorCode.NOT_COORDINATOR);
+  assertEquals([reads, problems.length], [1, 1]);
+});
+
 Deno.test("retry() loads what had no log when a client asked for it, and nothing else", async () => {
   let asked = 0;
   let log: CoordinatorLog | number = ErrorCode.COORDINATOR_NOT_AVAILABLE;

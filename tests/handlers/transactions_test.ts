@@ -424,3 +424,15 @@ for (
     assertEquals((await fetched(s, 0, READ_COMMITTED)).stable, expected === "NONE" ? 2 : 0);
   });
 }
+
+Deno.test("a coordinator's topic that cannot be created is told of once, with the reason", async () => {
+  await using broker = await freePortBroker({ "transaction.state.log.segment.bytes": "1" });
+  await using client = await TestClient.to(broker);
+  for (let i = 0; i < 3; i++) {
+    const answer = await client.send(findCoordinator, 3, { key: "tx", keyType: 1, coordinatorKeys: [] });
+    assertEquals(errorName(answer.errorCode), "COORDINATOR_NOT_AVAILABLE");
+  }
+  const told = broker.log.filter((line) => line.includes("Cannot create __transaction_state"));
+  assertEquals(told.length, 1, broker.log.join("\n"));
+  assert(told[0].includes("segment.bytes"), told[0]);
+});

@@ -89,6 +89,34 @@ Deno.test("pending offsets survive a restart, and the end that comes after it de
   }
 });
 
+Deno.test("a producer that has pending offsets is believed in their epoch, and asked about in another", async () => {
+  const { asked, ports } = coordinator(({ producerEpoch }) =>
+    producerEpoch === 0 ? NONE : ErrorCode.PRODUCER_FENCED
+  );
+  const h = harness({}, 1, ports);
+  assertEquals([await stage(h, 7), await stage(h, 8)], [NONE, NONE]);
+  assertEquals(asked.length, 1);
+  assertEquals(await stage(h, 9, 100, 1), ErrorCode.INVALID_PRODUCER_EPOCH);
+  assertEquals(asked.length, 2);
+  h.service.close();
+});
+
+Deno.test("offsets over which a transaction is pending do not expire, nor does a group that has nothing else", async () => {
+  const h = harness();
+  await h.service.commitOffsets(commitRequest("g", { "t:0": 5, "t:1": 6 }));
+  await stage(h, 7);
+  await h.service.commitOffsets(commitRequest("other", { "t:1": 6 }));
+  await h.service.commitInTransaction(transactional(commitRequest("other", { "t:0": 8 })));
+  await h.advance(8 * 24 * 3_600_000);
+  assertEquals(await committed(h.service, "g"), { "t:0": 5 }, "what the transaction does not touch is gone");
+  assertEquals((await h.service.describe(["other"], 5))[0].groupState, "Empty");
+  await h.service.endTransaction(0, marker(true));
+  assertEquals([await committed(h.service, "g"), await committed(h.service, "other")], [{ "t:0": 7 }, {
+    "t:0": 8,
+  }]);
+  h.service.close();
+});
+
 Deno.test("a marker that cannot be written leaves the offsets pending, and can be sent again", async () => {
   const h = harness();
   await stage(h, 7);

@@ -223,6 +223,17 @@ Deno.test("what could not be committed is told to nobody before that was made go
   h.service.close();
 });
 
+Deno.test("what the process before may not have committed is told to nobody before that was made good", async () => {
+  const before = harness();
+  await before.service.commitOffsets(commitRequest("g", { "t:0": 5 }));
+  before.logs[0].recommitsWith = ErrorCode.KAFKA_STORAGE_ERROR;
+  const h = before.restarted();
+  assertEquals((await h.service.describe(["g"], 5))[0].errorCode, ErrorCode.NOT_COORDINATOR);
+  h.logs[0].recommitsWith = ErrorCode.NONE;
+  assertEquals(await committed(h.service, "g"), { "t:0": 5 });
+  h.service.close();
+});
+
 Deno.test("errors of the log are mapped as Kafka maps them", () => {
   const { COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR } = ErrorCode;
   const expected: [error: number, told: number][] = [

@@ -41,7 +41,8 @@ export function initProducerId(
     if (newProducerId === null) return turn.reply(ticket, { needsProducerId: true });
     return begin(turn, ticket, request, {
       ...transaction,
-      previousProducerId: transaction.producerId,
+      // Of one that came without an id nobody is to be taken for the producer before it.
+      previousProducerId: hasEpoch ? transaction.producerId : NONE,
       producerId: newProducerId,
       producerEpoch: 0,
       lastProducerEpoch: request.producerEpoch,
@@ -78,10 +79,10 @@ function newTransaction(turn: Turn, { transactionalId }: TransactionalInit, prod
   };
 }
 
-/** Whether the producer that asks may be the one that has the transactional id, or had the id before this one. */
+/** Whether the producer that asks may be the one that has the transactional id, or that got this id for its last epoch. */
 function mayBeOf(transaction: Transaction, { producerId, producerEpoch }: TransactionalInit): boolean {
   return producerId === NONE || producerId === transaction.producerId ||
-    (producerId === transaction.previousProducerId && isEpochExhausted(producerEpoch));
+    (producerId === transaction.previousProducerId && producerEpoch === transaction.lastProducerEpoch);
 }
 
 /** The producer is ready to begin a transaction. */

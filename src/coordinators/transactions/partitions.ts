@@ -27,6 +27,8 @@ export function addPartitions(turn: Turn, ticket: Ticket, request: AddPartitions
     const { wallMs } = turn.now;
     turn.log({
       ...transaction,
+      // The producer has heard of its id.
+      previousProducerId: -1,
       status: "Ongoing",
       partitions,
       startMs: isOngoing ? transaction.startMs : wallMs,

@@ -30,14 +30,14 @@ export type PartitionSet = ReadonlyMap<string, ReadonlySet<number>>;
 export interface Transaction {
   readonly transactionalId: string;
   readonly producerId: number;
-  /** The id before the epochs of that one were used up; -1: none. */
+  /** The id before the epochs of that one were used up, as long as its producer may still ask with it; -1: none. */
   readonly previousProducerId: number;
   /** The id that the producer goes on with once this transaction has ended; -1: with the present one. */
   readonly nextProducerId: number;
   readonly producerEpoch: number;
   /**
-   * The epoch that the present one was asked for with, so that a repeated request is known; -1: nobody showed one. It is not
-   * in the log: after a restart such a repetition is fenced, as in Kafka.
+   * The epoch of the producer that may have the present one, so that its repeated request is known; -1: whoever has it came
+   * without an epoch. It is not in the log: after a restart such a repetition is fenced, as in Kafka.
    */
   readonly lastProducerEpoch: number;
   /** {@link NO_TIMEOUT}: a two-phase commit, which nobody else may end. */

@@ -141,6 +141,25 @@ Deno.test("a timeout at the last epoch gives that to no producer: it gets a new 
   assertEquals(await stage.initText(last), "B/0");
 });
 
+for (const isOpen of [false, true]) {
+  const when = isOpen ? "while the next one has a transaction" : "when the next one has ended a transaction";
+  Deno.test(`a producer that was fenced at its last epoch is not taken for the one after it, ${when}`, async () => {
+    const stage = await begun();
+    for (let epoch = 1; epoch < MAX_EPOCH; epoch++) await stage.init();
+    const last = producer(`A/${MAX_EPOCH - 1}`);
+    await stage.add(last, [0], { version: 1 });
+    assertEquals(await stage.end(last, false, 1), "NONE");
+    assertEquals(await stage.initText(), "B/0");
+    await stage.add(producer("B/0"), [0], { version: 1 });
+    if (!isOpen) await stage.end(producer("B/0"), false, 1);
+    const before = await stage.state();
+    // What Kafka 4.4 answered.
+    assertEquals(await stage.end(last, false), "INVALID_PRODUCER_ID_MAPPING");
+    assertEquals(await stage.initText(last), "PRODUCER_FENCED");
+    assertEquals(await stage.state(), before);
+  });
+}
+
 Deno.test("partitions are added once, by their producer only", async () => {
   const stage = await begun();
   assertEquals(await stage.add(producer("A/1"), [0]), "PRODUCER_FENCED");

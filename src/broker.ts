@@ -46,8 +46,8 @@ import { DataDirectoryError } from "./storage/directory/data_directory.ts";
 import { IoError } from "./storage/files/files.ts";
 import { machineBootId, realFiles } from "./storage/files/real.ts";
 import { defaultLogConfig } from "./storage/log/config.ts";
+import { KafkaMetadata } from "./storage/directory/kafka_metadata.ts";
 import { LogDirectories } from "./storage/manager/log_directories.ts";
-import { KafkaProducerIds } from "./storage/producers/kafka_producer_ids.ts";
 import { ProducerIdMark } from "./storage/producers/producer_id_mark.ts";
 import { followTelemetry } from "./telemetry/follow.ts";
 import { telemetrySamples } from "./telemetry/samples.ts";
@@ -122,6 +122,10 @@ async function start(
   const addresses = bindAll(server, loaded.listeners);
 
   const { directories, metadataDirectory } = dataDirectories(loaded, warn);
+  const kafka = new KafkaMetadata(realFiles, placesOfKafkasMetadata(directories, config), warnOfStorage);
+  if (existsSync(join(metadataDirectory, METADATA_FILE))) {
+    kafka.checkUnchanged(metadataDirectory, METADATA_FILE);
+  }
   const openStore = () => {
     const store = SqliteStore.open(metadataDirectory, warnOfCluster);
     opened.push(() => store.close());
@@ -166,17 +170,13 @@ async function start(
   const replicas = new Replicas();
   const host = new PartitionHost({ logs, cluster, replicas, config, clock, report: warnOfStorage });
   const idMark = new ProducerIdMark(realFiles, metadataDirectory, warnOfStorage);
-  const kafkaIds = new KafkaProducerIds(
-    realFiles,
-    placesOfKafkasMetadata(directories, config),
-    warnOfStorage,
-  );
   const producerIds = new ProducerIds(
     store,
-    { read: () => Math.max(idMark.read(), kafkaIds.read()), write: (next) => idMark.write(next) },
+    { read: () => Math.max(idMark.read(), kafka.nextProducerId()), write: (next) => idMark.write(next) },
     warnOfCluster,
   );
   await host.takeOver(producerIds);
+  kafka.note(metadataDirectory);
 
   const report = warningsTo(getLogger("coordinators"));
   const coordination = new Coordination({ config, cluster, replicas, producerIds, report });

@@ -3,7 +3,7 @@ import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { assertRejects } from "@std/assert/rejects";
 import { StartupError } from "../../src/base/startup_error.ts";
-import { SqliteStore } from "../../src/cluster/sqlite.ts";
+import { METADATA_FILE, SqliteStore } from "../../src/cluster/sqlite.ts";
 import { decodeHex } from "../../src/base/hex.ts";
 import { batchesIn, buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
@@ -356,6 +356,24 @@ Deno.test("ids of transactional producers of a former broker, who may not have w
       assertEquals(producerId, hasMetadata ? 4000n : 2007n);
     });
   }
+});
+
+Deno.test("a directory that Kafka has had in between is not gone on with, but taken over anew without the metadata", async () => {
+  await inDirectory(async (directory) => {
+    copyInto(new URL("../storage/fixtures/kafka-4.4-closed", import.meta.url), directory);
+    writeLog(directory, "__cluster_metadata-0", [{ key: null, value: new Uint8Array([1, 2, 0]) }]);
+    for (let start = 0; start < 2; start++) await (await freePortBroker({}, directory)).stop();
+    const segment = `${directory}/__cluster_metadata-0/00000000000000000000.log`;
+    const before = Deno.readFileSync(segment);
+    Deno.writeFileSync(segment, before, { append: true });
+    await assertRejects(() => freePortBroker({}, directory), StartupError, "Kafka has had");
+    for (const suffix of ["", "-wal", "-shm"]) {
+      await Deno.remove(`${directory}/${METADATA_FILE}${suffix}`).catch(() => {});
+    }
+    await using after = await freePortBroker({}, directory);
+    await using client = await TestClient.to(after);
+    assertEquals(await readable(client, "golden"), [0, 300]);
+  });
 });
 
 for (const name of ["kafka-4.4-closed", "kafka-4.4-crashed"]) {

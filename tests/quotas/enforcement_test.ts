@@ -240,6 +240,20 @@ async function setQuotaUnthrottled(broker: TestBroker): Promise<void> {
   await setQuota(broker, { user: null }, "request_percentage", null);
 }
 
+/** Whether a connection is served, or closed before it is. */
+async function served(broker: TestBroker): Promise<"served" | "closed"> {
+  const client = await connect(broker, "c");
+  try {
+    await client.send(heartbeat, 4, beating);
+    return "served";
+  } catch (error) {
+    if (!(error instanceof Disconnected)) throw error;
+    return "closed";
+  } finally {
+    await client.close();
+  }
+}
+
 Deno.test("connections beyond an address's rate are closed after a while, unserved", async () => {
   await using broker = await freePortBroker(SHORT_WINDOWS);
   const admin = await connect(broker, "admin");
@@ -250,19 +264,15 @@ Deno.test("connections beyond an address's rate are closed after a while, unserv
     }],
     validateOnly: false,
   });
-  const outcomes = [];
-  for (let i = 0; i < 4; i++) {
-    const client = await connect(broker, "c");
-    const asked = client.send(heartbeat, 4, beating).then(() => "served", (error) => {
-      if (!(error instanceof Disconnected)) throw error;
-      return "closed";
-    });
-    const [outcome, ms] = await timed(asked);
-    // About half a second brings three in a second down to two.
-    outcomes.push([outcome, outcome === "served" || ms > 300]);
-    await client.close();
-  }
-  assertEquals(outcomes.slice(0, 3), [["served", true], ["served", true], ["closed", true]]);
+  // All at once: on a machine that has much to do, one after the other may be few enough.
+  const outcomes = await Promise.all(Array.from({ length: 10 }, async () => {
+    const [outcome, ms] = await timed(served(broker));
+    return { outcome, ms };
+  }));
+  const closed = outcomes.filter(({ outcome }) => outcome === "closed");
+  assertEquals([closed.length > 0, closed.length < 10], [true, true], `${closed.length} of 10 are closed`);
+  // The later they come, the longer it takes until the rate is what it may be.
+  assertEquals(closed.every(({ ms }) => ms > 300), true, JSON.stringify(outcomes));
   await admin.close();
 });
 

@@ -12,6 +12,7 @@ import { readEndMarker } from "../codec/end_marker.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { MalformedFrame } from "../codec/malformed.ts";
 import type { TransactionMarker } from "../replication/transaction_marker.ts";
+import type { BackgroundWork } from "./background_work.ts";
 import type { Decision, Instant, LogRecord, Machine, Producer, Ticket } from "./machine.ts";
 
 /** The partition of the internal topic, as the shard needs it. */
@@ -55,6 +56,8 @@ export interface ShardOptions<State, Input, Fact, Mark, Body, Effect = never> {
   readonly state: State;
   readonly clock: Clock;
   readonly timers: Timers;
+  /** Where deadlines get their turn among those of other shards. */
+  readonly background: BackgroundWork;
   /** Does what the machine wants done by others. May tell the shard at once what came of it. */
   readonly onEffect?: (effect: Effect) => void;
   /** Hears of what no client is told: a log that cannot be read, an append that a deadline wanted and that failed. */
@@ -75,8 +78,9 @@ const UNREADABLE_MS = 10_000;
  */
 const STANDSTILL_MS = 1000;
 const HEARING_MS = 3000;
-/** Facts that stand alone go out in batches of at most this many, far below any limit on a batch's size. */
+/** Facts that stand alone go out in batches of at most this many, and this many bytes: far below any limit on a batch. */
 const DIVISIBLE_BATCH_RECORDS = 500;
+const DIVISIBLE_BATCH_BYTES = 64 * 1024;
 /** Loading gives other work a chance after this much log. */
 const LOAD_SLICE_BYTES = 8 * 1024 * 1024;
 
@@ -105,8 +109,8 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   /** No tick before this time. */
   private notBefore = -Infinity;
   private isTicking = false;
-  /** What loading brought and could not be logged: nothing but the next tick brings it again. */
-  private unlogged: Input[] = [];
+  /** What nobody brings again, and is not logged yet. */
+  private readonly owed: Input[] = [];
   private readonly settledTime: SettledTime;
 
   constructor(private readonly options: ShardOptions<State, Input, Fact, Mark, Body, Effect>) {
@@ -155,7 +159,9 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     // The process before may have been killed before it could commit what it wrote.
     this.isUnsafe = true;
     this.refusal = ErrorCode.NONE;
-    this.unlogged = this.runAll(this.machine.loaded(this.state));
+    this.isTicking = true;
+    for (const input of this.machine.loaded(this.state)) this.insistOn(input);
+    this.isTicking = false;
     this.schedule();
   }
 
@@ -186,16 +192,30 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     fail: (errorCode: number) => Answer,
   ): Promise<Answer> {
     if (this.refusal !== ErrorCode.NONE) return Promise.resolve(fail(this.refusal));
+    this.payOwed();
     return new Promise<Answer>((resolve) => {
       const ticket = this.nextTicket++;
       this.waiting.set(ticket, { resolve: resolve as (body: Body) => void, fail });
-      this.run(input(ticket), ticket);
+      const errorCode = this.run(input(ticket));
+      if (errorCode !== ErrorCode.NONE) {
+        this.settle(ticket, (waiting) => waiting.fail(coordinatorError(errorCode)));
+      }
     });
   }
 
-  /** Decides an input that nobody waits for. False when the shard is not active or the facts could not be logged. */
-  tell(input: Input): boolean {
-    return this.isActive && this.run(input, null);
+  /** Decides an input that nobody waits for, and that comes again if it cannot be logged. */
+  tell(input: Input): void {
+    if (this.isActive) this.runUnasked(input);
+  }
+
+  /** Decides an input that nobody waits for and nobody brings again: once the log is loaded, and until it is logged. */
+  insist(input: Input): void {
+    if (!this.isActive) {
+      if (!this.isClosed) this.owed.push(input);
+      return;
+    }
+    this.insistOn(input);
+    this.schedule();
   }
 
   /**
@@ -205,6 +225,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   endTransaction(marker: TransactionMarker): Promise<number> {
     if (this.refusal !== ErrorCode.NONE) return Promise.resolve(this.refusal);
     assert(this.log !== null, "a marker before the log is loaded");
+    this.payOwed();
     const { errorCode, committed } = this.log.appendMarker(marker, this.now().wallMs);
     if (errorCode !== ErrorCode.NONE) return Promise.resolve(errorCode);
     this.machine.endTransaction?.(this.state, marker.producerId, marker.isCommit);
@@ -231,50 +252,69 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     return { wallMs, steadyMs, settledMs: this.settledTime.at(wallMs, steadyMs) };
   }
 
-  /** One input from decision to replies; false if its facts could not be appended. */
-  private run(input: Input, ticket: Ticket | null): boolean {
+  /** One input from decision to replies. Gives the log's error code if its facts could not be appended. */
+  private run(input: Input): number {
     const now = this.now();
     const decision = this.machine.decide(this.state, input, now);
-    const appended = this.append(decision, now);
-    if (appended.errorCode !== ErrorCode.NONE) {
-      const errorCode = coordinatorError(appended.errorCode);
-      if (ticket === null) {
-        this.options.report(
-          `Cannot append to the coordinator's log: error ${appended.errorCode}; will try again`,
-        );
-      } else this.settle(ticket, (waiting) => waiting.fail(errorCode));
-      return false;
-    }
+    const errorCode = this.append(decision, now);
+    if (errorCode !== ErrorCode.NONE) return errorCode;
     for (const mark of decision.marks) this.machine.applyMark(this.state, mark);
-    this.release(decision, appended.committed);
+    this.release(decision);
     this.schedule();
-    return true;
+    return ErrorCode.NONE;
   }
 
-  /** Appends the decision's facts and makes true what was appended. */
+  /** The same without a request that could be told of an error. */
+  private runUnasked(input: Input): boolean {
+    const errorCode = this.run(input);
+    if (errorCode === ErrorCode.NONE) return true;
+    this.options.report(`Cannot append to the coordinator's log: error ${errorCode}; will try again`);
+    return false;
+  }
+
+  private insistOn(input: Input): void {
+    if (this.runUnasked(input)) return;
+    this.owed.push(input);
+    this.restAfterFailure();
+  }
+
+  /** What is owed was to happen before anything that is asked for now, and must not undo that later. */
+  private payOwed(): void {
+    while (this.owed.length > 0 && this.run(this.owed[0]) === ErrorCode.NONE) this.owed.shift();
+  }
+
+  /** Appends the decision's facts and makes true what was appended, which of a divided decision may be a part. */
   private append(
-    { facts, divisible, transaction }: Decision<Fact, Mark, Body, Effect>,
+    { facts, divisible = false, transaction }: Decision<Fact, Mark, Body, Effect>,
     now: Instant,
-  ): AppendResult {
-    let result: AppendResult = { errorCode: ErrorCode.NONE, offset: -1, committed: null };
-    const size = divisible ? DIVISIBLE_BATCH_RECORDS : facts.length;
-    for (let from = 0; from < facts.length; from += size) {
-      const batch = facts.slice(from, from + size);
+  ): number {
+    for (let at = 0; at < facts.length;) {
+      const records = this.nextBatch(facts, at, divisible);
       assert(this.log !== null, "a fact before the log is loaded");
-      result = this.log.append(batch.map((fact) => this.machine.encode(fact)), now.wallMs, transaction);
-      if (result.errorCode !== ErrorCode.NONE) return result;
-      for (let i = 0; i < batch.length; i++) {
-        applyLogged(this.machine, this.state, batch[i], result.offset + i, transaction);
+      const { errorCode, offset, committed } = this.log.append(records, now.wallMs, transaction);
+      if (errorCode !== ErrorCode.NONE) return errorCode;
+      this.noteUncommitted(committed);
+      for (let i = 0; i < records.length; i++, at++) {
+        applyLogged(this.machine, this.state, facts[at], offset + i, transaction);
       }
     }
-    return result;
+    return ErrorCode.NONE;
   }
 
-  private release(
-    { effects = [], replies }: Decision<Fact, Mark, Body, Effect>,
-    committed: Promise<number> | null,
-  ): void {
-    this.noteUncommitted(committed);
+  private nextBatch(facts: readonly Fact[], from: number, divisible: boolean): LogRecord[] {
+    const records: LogRecord[] = [];
+    let bytes = 0;
+    for (let at = from; at < facts.length; at++) {
+      const record = this.machine.encode(facts[at]);
+      bytes += record.key.length + (record.value?.length ?? 0);
+      const isFull = records.length === DIVISIBLE_BATCH_RECORDS || bytes > DIVISIBLE_BATCH_BYTES;
+      if (divisible && isFull && records.length > 0) break;
+      records.push(record);
+    }
+    return records;
+  }
+
+  private release({ effects = [], replies }: Decision<Fact, Mark, Body, Effect>): void {
     const isHeard = effects.length > 0 || replies.length > 0;
     if (this.isUnsafe && this.uncommitted === null && isHeard) this.noteUncommitted(this.log!.recommit());
     const { uncommitted } = this;
@@ -320,7 +360,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   /** Sees to it that the timer fires when the machine wants to be woken, or earlier. */
   private schedule(): void {
     if (this.isTicking || this.isClosed) return;
-    const wakeAt = this.unlogged.length > 0 ? this.notBefore : this.machine.wakeAt(this.state);
+    const wakeAt = this.owed.length > 0 ? this.notBefore : this.machine.wakeAt(this.state);
     const at = Math.max(wakeAt, this.notBefore);
     if (at >= this.timerAt || at === Infinity) return;
     this.cancelTimer?.();
@@ -337,20 +377,30 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     this.timerAt = Infinity;
     this.notBefore = -Infinity;
     if (isLate && !wasHearing) this.notBefore = now.steadyMs + HEARING_MS;
-    else {
-      this.unlogged = this.runAll(this.unlogged);
-      this.runAll(this.machine.due(this.state, now));
-    }
+    else this.takeTurns(this.owed.length, this.machine.due(this.state, now));
     this.schedule();
   }
 
-  /** Decides what nobody waits for, and gives what could not be logged: there is no tick for a while then. */
-  private runAll(inputs: readonly Input[]): Input[] {
+  /** Decides the oldest of what is owed, and what is due, which comes again as long as it cannot be logged. */
+  private takeTurns(owed: number, due: readonly Input[]): void {
+    let at = 0;
     this.isTicking = true;
-    const unlogged = inputs.filter((input) => !this.run(input, null));
-    this.isTicking = false;
-    if (unlogged.length > 0) this.notBefore = this.options.clock.monotonic() + RETRY_MS;
-    return unlogged;
+    this.options.background.begin(() => {
+      if (this.isClosed) return false;
+      // Requests may have paid some of it meanwhile.
+      const oldest = owed-- > 0 ? this.owed.shift() : undefined;
+      if (oldest !== undefined) this.insistOn(oldest);
+      else if (at < due.length && !this.runUnasked(due[at++])) this.restAfterFailure();
+      if (owed > 0 || at < due.length) return true;
+      this.isTicking = false;
+      this.schedule();
+      return false;
+    });
+  }
+
+  /** There is no tick for a while. */
+  private restAfterFailure(): void {
+    this.notBefore = this.options.clock.monotonic() + RETRY_MS;
   }
 }
 

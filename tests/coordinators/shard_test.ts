@@ -365,6 +365,86 @@ Deno.test("a deadline whose facts cannot be appended is tried again", async () =
   h.service.close();
 });
 
+/** Commits 1,200 offsets of `t`, whose deletion takes several batches: the append of its second gives an error. */
+async function deletionThatFailsHalfWay(h: Harness): Promise<void> {
+  const [log] = h.logs;
+  for (let from = 0; from < 1200; from += 400) {
+    const offsets = Array.from({ length: 400 }, (_, i) => [`t:${from + i}`, 5]);
+    await h.service.commitOffsets(commitRequest("g", Object.fromEntries(offsets)));
+  }
+  const append = log.append.bind(log);
+  let appends = 0;
+  log.append = (...args) => {
+    if (++appends === 2) log.failWith = ErrorCode.KAFKA_STORAGE_ERROR;
+    return append(...args);
+  };
+}
+
+Deno.test("what was logged of a divided decision that failed is told to nobody before it is committed", async () => {
+  const h = harness();
+  await deletionThatFailsHalfWay(h);
+  h.logs[0].isReplicated = true;
+  h.service.topicsDeleted(["t"]);
+  const read = h.service.fetchOffsets({ groupId: "g", topics: null });
+  assertEquals(await ifSettled(read), "held");
+  h.logs[0].commit();
+  assertEquals((await read).topics[0].partitions.length, 700);
+  h.service.close();
+});
+
+Deno.test("the offsets of a deleted topic go once the log takes that, without another deletion", async () => {
+  const h = harness();
+  await deletionThatFailsHalfWay(h);
+  h.service.topicsDeleted(["t"]);
+  await h.advance(5_000);
+  assert(h.problems.length >= 2 && h.problems.length <= 12, `${h.problems.length} attempts in 5 s`);
+  h.logs[0].failWith = ErrorCode.NONE;
+  await h.advance(500);
+  assertEquals(await committed(h.service, "g"), {});
+  h.service.close();
+});
+
+Deno.test("a topic's deletion that could not be logged takes no offset that was committed after it", async () => {
+  const h = harness();
+  await deletionThatFailsHalfWay(h);
+  h.service.topicsDeleted(["t"]);
+  h.logs[0].failWith = ErrorCode.NONE;
+  // Of the topic that was made anew.
+  await h.service.commitOffsets(commitRequest("g", { "t:7": 1 }));
+  await h.advance(5_000);
+  assertEquals(await committed(h.service, "g"), { "t:7": 1 });
+  h.service.close();
+});
+
+Deno.test("a topic that is deleted while offsets are loaded takes them with it", async () => {
+  const log = new MemoryLog();
+  const before = serviceOver(() => log).service;
+  await before.commitOffsets(commitRequest("g", { "t:0": 5, "u:0": 6 }));
+  before.close();
+  const { promise, resolve } = Promise.withResolvers<CoordinatorLog>();
+  const { service } = serviceOver(() => promise);
+  service.open(0);
+  service.topicsDeleted(["t"]);
+  resolve(log);
+  await settled();
+  assertEquals(await committed(service, "g"), { "u:0": 6 });
+  service.close();
+});
+
+Deno.test("a divided decision goes out in batches that any log takes, however long the names are", async () => {
+  const h = harness();
+  const group = "g".repeat(10_000);
+  const offsets = Array.from({ length: 100 }, (_, i) => [`t:${i}`, 5]);
+  await h.service.commitOffsets(commitRequest(group, Object.fromEntries(offsets.slice(0, 50))));
+  await h.service.commitOffsets(commitRequest(group, Object.fromEntries(offsets.slice(50))));
+  const { length } = h.logs[0].batches;
+  h.service.topicsDeleted(["t"]);
+  const sizes = h.logs[0].batches.slice(length).map((batch) => batch.length);
+  assertEquals(sizes.every((size) => size < 100_000), true, `${sizes}`);
+  assertEquals(await committed(h.service, group), {});
+  h.service.close();
+});
+
 Deno.test("records of a transaction count from its commit marker on", async () => {
   const fact = (partition: number) => {
     const { key, value } = encodeFact({

@@ -64,7 +64,7 @@ function dispatch(turn: Turn, input: GroupsInput): void {
     case "expireOffsets":
       return expireOffsets(turn, input.groupId);
     case "topicsDeleted":
-      return topicsDeleted(turn, input.groupId, input.topics);
+      return topicsDeleted(turn, input.topics);
     case "scheduleOffsetExpiry": {
       const at = turn.now.steadyMs + turn.config.offsetsRetentionCheckIntervalMs;
       turn.marks.push({ type: "offsetExpiryAt", at });

@@ -166,12 +166,14 @@ export function dropAllOffsets(turn: Turn, groupId: string): void {
   }
 }
 
-/** The topics are gone: so are the group's offsets of them. */
-export function topicsDeleted(turn: Turn, groupId: string, topics: ReadonlySet<string>): void {
+/** The topics are gone: so are all offsets of them. */
+export function topicsDeleted(turn: Turn, topics: ReadonlySet<string>): void {
   turn.divisible = true;
-  for (const [topic, partitions] of turn.partitionsWithOffsets(groupId)) {
-    if (!topics.has(topic)) continue;
-    for (const partition of partitions) turn.logOffset(groupId, topic, partition, null);
+  for (const groupId of turn.groupsWithOffsetsOf(topics)) {
+    for (const [topic, partitions] of turn.partitionsWithOffsets(groupId)) {
+      if (!topics.has(topic)) continue;
+      for (const partition of partitions) turn.logOffset(groupId, topic, partition, null);
+    }
   }
 }
 

@@ -246,4 +246,4 @@ export type GroupsInput =
   | { type: "expireOffsets"; groupId: string }
   /** The ticks before this one are done: find out when the next one is. */
   | { type: "findNextTick" }
-  | { type: "topicsDeleted"; groupId: string; topics: ReadonlySet<string> };
+  | { type: "topicsDeleted"; topics: ReadonlySet<string> };

@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { OFFSETS_TOPIC } from "../../cluster/topic_names.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import type { TransactionMarker } from "../../replication/transaction_marker.ts";
+import { BackgroundWork } from "../background_work.ts";
 import { isLoggable } from "../loggable.ts";
 import { coordinatorError, type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { Shards } from "../shards.ts";
@@ -15,7 +16,6 @@ import { deleteFailed, describeFailed } from "./admin.ts";
 import type { GroupsFact } from "./facts.ts";
 import { fitAlone, MAX_CLIENT_ID_UNITS, MAX_PROTOCOLS, mayFitOneBatch } from "./limits.ts";
 import { groupsMachine } from "./machine.ts";
-import { groupsWithOffsetsOf } from "./offset_store.ts";
 import { commitFailed, deleteOffsetsFailed, fetchFailed } from "./offsets.ts";
 import { ProducerCheck, type ProducerCheckPorts } from "./producer_check.ts";
 import type {
@@ -68,10 +68,12 @@ const syncNamesProtocol = 5;
 export class GroupService {
   private readonly shards: Shards<GroupsInput, GroupsReply, GroupShard>;
   private readonly producers: ProducerCheck;
+  private readonly background: BackgroundWork;
 
   constructor(private readonly ports: GroupServicePorts) {
     const { config, clock, timers, report, partitionCount, ensureShard } = ports;
     this.producers = new ProducerCheck(ports.transactions);
+    this.background = new BackgroundWork(clock, timers);
     this.shards = new Shards({
       partitionCount,
       ensureLog: ensureShard,
@@ -81,6 +83,7 @@ export class GroupService {
           state: emptyGroupsState(config),
           clock,
           timers,
+          background: this.background,
           report: (problem) => report(`${OFFSETS_TOPIC}-${partition}: ${problem}`),
         }),
     });
@@ -108,6 +111,7 @@ export class GroupService {
 
   /** Answers everything that is held, and serves no more. */
   close(): void {
+    this.background.close();
     this.shards.close();
   }
 
@@ -288,11 +292,7 @@ export class GroupService {
   /** Deletes the offsets of topics that no longer exist, in all groups of this broker. */
   topicsDeleted(names: Iterable<string>): void {
     const topics = new Set(names);
-    for (const shard of this.shards.all) {
-      for (const groupId of groupsWithOffsetsOf(shard.state, topics)) {
-        shard.tell({ type: "topicsDeleted", groupId, topics });
-      }
-    }
+    for (const shard of this.shards.all) shard.insist({ type: "topicsDeleted", topics });
   }
 }
 

@@ -5,7 +5,7 @@
 import { assert } from "../../base/assert.ts";
 import type { Decision, Instant, Producer, Reply, Ticket } from "../machine.ts";
 import type { GroupsFact } from "./facts.ts";
-import { isPending, partitionsWithOffsets } from "./offset_store.ts";
+import { groupsWithOffsetsOf, isPending, partitionsWithOffsets } from "./offset_store.ts";
 import type { GroupsReply, JoinReply, SyncReply } from "./requests.ts";
 import {
   type ClassicGroup,
@@ -65,6 +65,11 @@ export class Turn {
   /** Every partition that the group has an offset of, committed or pending, by topic. */
   partitionsWithOffsets(groupId: string): ReadonlyMap<string, ReadonlySet<number>> {
     return partitionsWithOffsets(this.state, groupId);
+  }
+
+  /** The groups that have offsets of one of the topics, committed or pending. */
+  groupsWithOffsetsOf(topics: ReadonlySet<string>): Iterable<string> {
+    return groupsWithOffsetsOf(this.state, topics);
   }
 
   /** Whether transactions that have not ended may move offsets of the group. */

@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import type { TransactionMarker } from "../../replication/transaction_marker.ts";
-import type { Timers } from "../shard.ts";
+import type { BackgroundWork } from "../background_work.ts";
 import type { TopicPartition, WriteMarkers } from "./requests.ts";
 
 export interface MarkerSenderPorts {
@@ -18,25 +18,17 @@ export interface MarkerSenderPorts {
   /** Whether the partition exists, wherever it is. */
   readonly exists: (topic: string, partition: number) => boolean;
   readonly clock: Clock;
-  readonly timers: Timers;
 }
 
-/** A log that was never written to has its files made for a marker: thousands of them must not hold everybody up. */
-const SLICE_MS = 10;
-
-/** Markers of one end that are being written, and who hears of it. */
-interface Sending {
-  readonly marker: TransactionMarker;
-  readonly partitions: readonly TopicPartition[];
-  readonly written: (partitions: readonly TopicPartition[]) => void;
-}
+/** After so long another end gets its turn: a small one is not to wait until a large one is done. */
+const PIECE_MS = 1;
 
 export class MarkerSender {
   /** Markers that were asked for and are not committed yet. */
   private readonly underWay = new Set<string>();
   private isClosed = false;
 
-  constructor(private readonly ports: MarkerSenderPorts) {}
+  constructor(private readonly ports: MarkerSenderPorts, private readonly background: BackgroundWork) {}
 
   /** Writes the markers of one end; `written` hears of those that are there, of many at a time where that is possible. */
   send(
@@ -47,7 +39,19 @@ export class MarkerSender {
     const marker = { producerId, producerEpoch, coordinatorEpoch, isCommit, transactionVersion };
     const missing = partitions.filter((place) => !this.underWay.has(nameOf(marker, place)));
     for (const place of missing) this.underWay.add(nameOf(marker, place));
-    this.sendFrom({ marker, partitions: missing, written }, 0);
+    let at = 0;
+    this.background.begin(() => {
+      if (this.isClosed) return false;
+      const endsMs = this.ports.clock.monotonic() + PIECE_MS;
+      const atOnce: TopicPartition[] = [];
+      while (at < missing.length) {
+        const place = missing[at++];
+        if (this.sendOne(marker, place, written)) atOnce.push(place);
+        if (this.ports.clock.monotonic() >= endsMs) break;
+      }
+      if (atOnce.length > 0) written(atOnce);
+      return at < missing.length;
+    });
   }
 
   /** Writes no more: the logs are about to be closed. */
@@ -55,24 +59,12 @@ export class MarkerSender {
     this.isClosed = true;
   }
 
-  private sendFrom(sending: Sending, from: number): void {
-    if (this.isClosed) return;
-    const { marker, partitions, written } = sending;
-    const { clock, timers } = this.ports;
-    const endsMs = clock.monotonic() + SLICE_MS;
-    const atOnce: TopicPartition[] = [];
-    let at = from;
-    do {
-      const place = partitions[at];
-      if (place !== undefined && this.sendOne(marker, place, written)) atOnce.push(place);
-      at++;
-    } while (at < partitions.length && clock.monotonic() < endsMs);
-    if (atOnce.length > 0) written(atOnce);
-    if (at < partitions.length) timers.set(0, () => this.sendFrom(sending, at));
-  }
-
   /** Whether the marker is there already; if it is later, `written` hears of it. */
-  private sendOne(marker: TransactionMarker, place: TopicPartition, written: Sending["written"]): boolean {
+  private sendOne(
+    marker: TransactionMarker,
+    place: TopicPartition,
+    written: (partitions: readonly TopicPartition[]) => void,
+  ): boolean {
     const name = nameOf(marker, place);
     const outcome = this.ports.writeMarker(place.topic, place.partition, marker);
     if (typeof outcome === "number") {

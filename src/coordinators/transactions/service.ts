@@ -3,8 +3,8 @@
  * and gives a promise that always resolves, with an error code in the reply when something is wrong.
  */
 import { ErrorCode } from "../../codec/errors.ts";
-import type { CoordinatorLog } from "../shard.ts";
-import { Shard } from "../shard.ts";
+import { BackgroundWork } from "../background_work.ts";
+import { type CoordinatorLog, Shard, type Timers } from "../shard.ts";
 import { Shards } from "../shards.ts";
 import { isLoggable } from "../loggable.ts";
 import { describeFailed } from "./admin.ts";
@@ -52,15 +52,18 @@ export interface TransactionServicePorts extends MarkerSenderPorts {
   readonly ensureShard: (partition: number) => CoordinatorLog | number | Promise<CoordinatorLog | number>;
   /** The leader epoch of a partition of `__transaction_state`, which this broker leads. */
   readonly leaderEpoch: (partition: number) => number;
+  readonly timers: Timers;
   readonly report: (problem: string) => void;
 }
 
 export class TransactionService {
   private readonly shards: Shards<TransactionsInput, TransactionsReply, TransactionShard>;
   private readonly markers: MarkerSender;
+  private readonly background: BackgroundWork;
 
   constructor(private readonly ports: TransactionServicePorts) {
-    this.markers = new MarkerSender(ports);
+    this.background = new BackgroundWork(ports.clock, ports.timers);
+    this.markers = new MarkerSender(ports, this.background);
     this.shards = new Shards({
       partitionCount: ports.partitionCount,
       ensureLog: ports.ensureShard,
@@ -75,6 +78,7 @@ export class TransactionService {
       state: emptyTransactionsState(config),
       clock,
       timers,
+      background: this.background,
       onEffect: (markers) =>
         this.markers.send(
           markers,
@@ -107,6 +111,7 @@ export class TransactionService {
   }
 
   close(): void {
+    this.background.close();
     this.markers.close();
     this.shards.close();
   }

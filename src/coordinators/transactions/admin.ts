@@ -1,8 +1,9 @@
 /** DescribeTransactions, ListTransactions, and the end of transactional ids that nobody uses. */
 import { ErrorCode } from "../../codec/errors.ts";
-import type { Ticket } from "../machine.ts";
+import type { Instant, Ticket } from "../machine.ts";
 import type { DescribedTransaction, ListTransactionsRequest } from "./requests.ts";
 import { isEnding, type Turn } from "./turn.ts";
+import type { Transaction, TransactionsConfig, TransactionsState } from "./types.ts";
 
 export function describe(turn: Turn, ticket: Ticket, transactionalId: string): void {
   const transaction = turn.transaction(transactionalId);
@@ -54,13 +55,32 @@ export function list(turn: Turn, ticket: Ticket, request: ListTransactionsReques
   turn.reply(ticket, { errorCode: ErrorCode.NONE, transactionStates });
 }
 
-/** Forgets transactional ids that nobody used for `transactional.id.expiration.ms`, unless a transaction is open. */
-export function forgetExpired(turn: Turn): void {
+/** How many ids are forgotten at a time; there may be millions. */
+const FORGOTTEN_AT_ONCE = 500;
+
+/** The ids that nobody used for `transactional.id.expiration.ms`, unless a transaction is open, some at a time. */
+export function expiredIds(state: TransactionsState, now: Instant): string[][] {
+  const ids: string[] = [];
+  for (const transaction of state.transactions.values()) {
+    if (isExpired(transaction, state.config, now)) ids.push(transaction.transactionalId);
+  }
+  return Array.from(
+    { length: Math.ceil(ids.length / FORGOTTEN_AT_ONCE) },
+    (_, i) => ids.slice(i * FORGOTTEN_AT_ONCE, (i + 1) * FORGOTTEN_AT_ONCE),
+  );
+}
+
+function isExpired(transaction: Transaction, config: TransactionsConfig, { settledMs }: Instant): boolean {
+  if (transaction.status === "Ongoing" || isEnding(transaction)) return false;
+  return transaction.lastUpdateMs <= settledMs - config.transactionalIdExpirationMs;
+}
+
+/** Forgets those of the ids that nobody has used since. */
+export function forgetExpired(turn: Turn, transactionalIds: readonly string[]): void {
   turn.divisible = true;
-  const expiredUpTo = turn.now.settledMs - turn.config.transactionalIdExpirationMs;
-  for (const transaction of turn.state.transactions.values()) {
-    const { transactionalId, status, lastUpdateMs } = transaction;
-    if (status === "Ongoing" || isEnding(transaction) || lastUpdateMs > expiredUpTo) continue;
+  for (const transactionalId of transactionalIds) {
+    const transaction = turn.transaction(transactionalId);
+    if (transaction === undefined || !isExpired(transaction, turn.config, turn.now)) continue;
     turn.facts.push({ transactionalId, value: null });
   }
 }

@@ -7,9 +7,18 @@ import type { PartitionSet } from "./types.ts";
 
 interface Ending {
   readonly left: Map<string, Set<number>>;
+  /** How many partitions are left. */
+  missing: number;
   /** Steady time at which what is left is asked for again. */
   retryAt: number;
+  /** How often that was done. */
+  retries: number;
 }
+
+/** A marker that could not be written is tried again after this time, which doubles: a disk may be full, a log not open yet. */
+const FIRST_RETRY_MS = 500;
+/** At most so long: what is over is noticed within as long as it has lasted, and what is not costs little. */
+const MAX_RETRY_MS = 30_000;
 
 export class EndingTransactions {
   private readonly byId = new Map<string, Ending>();
@@ -21,13 +30,25 @@ export class EndingTransactions {
     return this.earliest;
   }
 
+  /** How long to wait for the markers that are asked for now before they are asked for again. */
+  retryMs(transactionalId: string): number {
+    const ending = this.byId.get(transactionalId);
+    return ending === undefined
+      ? FIRST_RETRY_MS
+      : Math.min(FIRST_RETRY_MS * 2 ** (ending.retries + 1), MAX_RETRY_MS);
+  }
+
   /** Markers are asked for; those that are not written by `retryAt` will be again. */
   asked(transactionalId: string, partitions: PartitionSet, retryAt: number): void {
     const ending = this.byId.get(transactionalId);
-    if (ending !== undefined) ending.retryAt = retryAt;
-    else {
+    if (ending !== undefined) {
+      ending.retryAt = retryAt;
+      ending.retries++;
+    } else {
       const left = new Map([...partitions].map(([topic, indexes]) => [topic, new Set(indexes)]));
-      this.byId.set(transactionalId, { left, retryAt });
+      let missing = 0;
+      for (const indexes of left.values()) missing += indexes.size;
+      this.byId.set(transactionalId, { left, missing, retryAt, retries: 0 });
     }
     this.earliest = Math.min(this.earliest, retryAt);
   }
@@ -41,17 +62,18 @@ export class EndingTransactions {
   isLast(transactionalId: string, written: readonly TopicPartition[]): boolean {
     const ending = this.byId.get(transactionalId);
     if (ending === undefined) return false;
-    let missing = 0;
-    for (const indexes of ending.left.values()) missing += indexes.size;
-    return missing ===
+    return ending.missing ===
       written.filter(({ topic, partition }) => ending.left.get(topic)?.has(partition)).length;
   }
 
   written(transactionalId: string, partitions: readonly TopicPartition[]): void {
-    const left = this.byId.get(transactionalId)?.left;
+    const ending = this.byId.get(transactionalId);
+    if (ending === undefined) return;
     for (const { topic, partition } of partitions) {
-      left?.get(topic)?.delete(partition);
-      if (left?.get(topic)?.size === 0) left.delete(topic);
+      const indexes = ending.left.get(topic);
+      if (!indexes?.delete(partition)) continue;
+      ending.missing--;
+      if (indexes.size === 0) ending.left.delete(topic);
     }
   }
 

@@ -4,7 +4,7 @@
  */
 import { unreachable } from "../../base/assert.ts";
 import type { Instant, Machine } from "../machine.ts";
-import { describe, forgetExpired, list, scheduleExpiryCheck } from "./admin.ts";
+import { describe, expiredIds, forgetExpired, list, scheduleExpiryCheck } from "./admin.ts";
 import { abortIfTimedOut, askForMarkers, endTxn, markersWritten, rescheduleAbortCheck } from "./end.ts";
 import { decodeFact, encodeFact, type TransactionFact } from "./facts.ts";
 import { initProducerId } from "./init.ts";
@@ -56,7 +56,7 @@ function dispatch(turn: Turn, input: TransactionsInput): void {
     case "abortIfTimedOut":
       return abortIfTimedOut(turn, input.transactionalId);
     case "forgetExpired":
-      return forgetExpired(turn);
+      return forgetExpired(turn, input.transactionalIds);
     case "findNextRetry":
       turn.marks.push({ type: "findNextRetry" });
       return;
@@ -109,7 +109,9 @@ function due(state: TransactionsState, now: Instant): TransactionsInput[] {
     inputs.push({ type: "scheduleAbortCheck" });
   }
   if (state.expiryCheckAt <= now.steadyMs) {
-    inputs.push({ type: "forgetExpired" });
+    for (const transactionalIds of expiredIds(state, now)) {
+      inputs.push({ type: "forgetExpired", transactionalIds });
+    }
     inputs.push({ type: "scheduleExpiryCheck" });
   }
   return inputs;

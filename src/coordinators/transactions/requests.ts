@@ -122,7 +122,7 @@ export type TransactionsInput =
   /** What was due has been asked for: find out when the next is. */
   | { type: "findNextRetry" }
   | { type: "abortIfTimedOut"; transactionalId: string }
-  | { type: "forgetExpired" }
+  | { type: "forgetExpired"; transactionalIds: readonly string[] }
   | { type: "scheduleAbortCheck" }
   | { type: "scheduleExpiryCheck" };
 

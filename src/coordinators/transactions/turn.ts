@@ -36,9 +36,6 @@ export type TransactionsDecision = Decision<
   WriteMarkers
 >;
 
-/** A marker that could not be written is tried again after this time: a disk may be full, a log not open yet. */
-const MARKER_RETRY_MS = 500;
-
 const NO_PARTITIONS: PartitionSet = new Map();
 
 export class Turn {
@@ -103,7 +100,7 @@ export class Turn {
   /** Has the markers written in `partitions`, and again later where that fails. */
   askForMarkers(prepared: Transaction, partitions: PartitionSet): void {
     const { transactionalId, producerId, producerEpoch, clientTransactionVersion, status } = prepared;
-    const retryAt = this.now.steadyMs + MARKER_RETRY_MS;
+    const retryAt = this.now.steadyMs + this.state.ending.retryMs(transactionalId);
     this.marks.push({ type: "markersAsked", transactionalId, partitions, retryAt });
     this.effects.push({
       transactionalId,

@@ -246,9 +246,19 @@ Deno.test("a marker that cannot be written is tried again until it is", async ()
   await stage.advance(60_000);
   assertEquals(await stage.state(), "PrepareCommit A/1 sick[0]");
   stage.outcomes.delete("sick");
-  await stage.advance(1_000);
+  await stage.advance(30_000);
   assertEquals(stage.takeMarkers(), ["t-0 COMMIT A/1", "sick-0 COMMIT A/1"]);
   assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+Deno.test("a marker that cannot be written is tried less and less often, down to twice a minute", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), ["fenced"]);
+  stage.outcomes.set("fenced", ErrorCode.TRANSACTION_COORDINATOR_FENCED);
+  await stage.end(producer("A/0"), true);
+  await stage.advance(121_500);
+  const waits = stage.attempts.slice(1).map((at, i) => at - stage.attempts[i]);
+  assertEquals(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
 });
 
 Deno.test("thousands of markers are written in slices, and each once", async () => {
@@ -263,6 +273,62 @@ Deno.test("thousands of markers are written in slices, and each once", async () 
   await stage.advance(10_000);
   assertEquals(stage.markers.map(({ partition }) => partition), all);
   assertEquals(await stage.state(), "CompleteCommit A/1");
+});
+
+Deno.test("markers of many ends together hold nobody up for longer than those of one, and a small end does not wait", async () => {
+  const stage = new Stage();
+  const begin = async (transactionalId: string, count: number) => {
+    const { producerId, producerEpoch } = await stage.init({ transactionalId });
+    const partitions = Array.from({ length: count }, (_, partition) => ({ topic: "t", partition }));
+    const request = { transactionalId, producerId, producerEpoch };
+    await stage.service.addPartitions({ ...request, partitions, verifyOnly: false });
+    return () => stage.service.endTxn({ ...request, isCommit: true, clientTransactionVersion: 2 });
+  };
+  const ends = [];
+  for (let i = 0; i < 30; i++) ends.push(await begin(`large-${i}`, 200));
+  ends.push(await begin("small", 1));
+  stage.msPerMarker = 1;
+  for (const end of ends) void end();
+  await settled();
+  const most = 11;
+  assert(stage.markers.length <= most, `${stage.markers.length} ms before anybody else`);
+  // A round of the event loop: all timers that are due fire.
+  const round = () => {
+    const { length } = stage.markers;
+    stage.timers.advance(0);
+    const now = stage.markers.length - length;
+    assert(now <= most, `${now} ms in one round`);
+  };
+  for (let i = 0; i < 4; i++) round();
+  assertEquals((await stage.service.describe("small")).transactionState, "CompleteCommit");
+  for (let i = 0; i < 1000 && stage.markers.length < 30 * 200 + 1; i++) round();
+  assertEquals(stage.markers.length, 30 * 200 + 1);
+});
+
+Deno.test("transactions that time out together are aborted in slices, and requests are heard in between", async () => {
+  const stage = new Stage();
+  const partitions = [{ topic: "t", partition: 0 }];
+  for (let i = 0; i < 100; i++) {
+    const transactionalId = `id-${i}`;
+    const { producerId, producerEpoch } = await stage.init({ transactionalId, transactionTimeoutMs: 15_000 });
+    const request = { transactionalId, producerId, producerEpoch, partitions, verifyOnly: false };
+    await stage.service.addPartitions(request);
+  }
+  const append = stage.log.append.bind(stage.log);
+  stage.log.append = (records, nowMs) => {
+    stage.clock.advance(1);
+    return append(records, nowMs);
+  };
+  const { length } = stage.log.batches;
+  stage.timers.advance(20_000);
+  const appended = stage.log.batches.length - length;
+  assert(appended > 0 && appended <= 11, `${appended} ms before anybody else`);
+  assertEquals((await stage.service.describe("id-99")).transactionState, "Ongoing");
+  for (let i = 0; i < 30; i++) stage.timers.advance(0);
+  assertEquals(stage.markers.length, 100);
+  // The timer is set again.
+  await stage.init({ transactionalId: "later", transactionTimeoutMs: 15_000 });
+  assertEquals(stage.timers.count, 1);
 });
 
 Deno.test("no marker is written once the service is closed: the logs are closed next", async () => {
@@ -301,7 +367,7 @@ Deno.test("a topic that is deleted does not keep a transaction from ending, one 
   await stage.advance(10_000);
   assertEquals(await stage.state(), "PrepareCommit A/1 gone[0]");
   stage.missingTopics.add("gone");
-  await stage.advance(1_000);
+  await stage.advance(10_000);
   assertEquals(await stage.state(), "CompleteCommit A/1");
 });
 
@@ -428,6 +494,60 @@ Deno.test("a transactional id that nobody uses is forgotten, unless its transact
   await stage.advance(2 * 3_600_000);
   assertEquals(await stage.state(), "TRANSACTIONAL_ID_NOT_FOUND");
   assertEquals(await stage.restarted().state(), "TRANSACTIONAL_ID_NOT_FOUND");
+});
+
+Deno.test("a transactional id is not forgotten while its end is under way, however long that takes", async () => {
+  const stage = new Stage({ transactionalIdExpirationMs: 7_200_000 });
+  await stage.init();
+  await stage.add(producer("A/0"), ["sick"]);
+  stage.outcomes.set("sick", ErrorCode.KAFKA_STORAGE_ERROR);
+  await stage.end(producer("A/0"), true);
+  for (let hour = 0; hour < 4; hour++) await stage.advance(3_600_000);
+  assertEquals(await stage.state(), "PrepareCommit A/1 sick[0]");
+  stage.outcomes.delete("sick");
+  await stage.advance(30_000);
+  assertEquals(stage.takeMarkers(), ["sick-0 COMMIT A/1"]);
+});
+
+Deno.test("transactional ids that are forgotten go some at a time, and not those that were used meanwhile", async () => {
+  const stage = new Stage({ transactionalIdExpirationMs: 3_000_000 });
+  const ids = Array.from({ length: 1_200 }, (_, i) => `id-${i}`);
+  for (const transactionalId of ids) await stage.init({ transactionalId });
+  const { length } = stage.log.batches;
+  const append = stage.log.append.bind(stage.log);
+  stage.log.append = (records, nowMs) => {
+    // As long as a slice of what nobody asks for, so that requests come in between.
+    stage.clock.advance(20);
+    return append(records, nowMs);
+  };
+  stage.timers.advance(3_600_000);
+  assertEquals(stage.log.batches.length, length + 1);
+  await stage.init({ transactionalId: "id-1199" });
+  await stage.advance(1_000);
+  assertEquals(stage.log.batches.length, length + 4);
+  const described = await Promise.all(["id-0", "id-1198", "id-1199"].map((id) => stage.service.describe(id)));
+  assertEquals(described.map(({ transactionState }) => transactionState), ["", "", "Empty"]);
+});
+
+Deno.test("markers of an earlier end do not count for the one that is under way", async () => {
+  const stage = await begun();
+  await stage.add(producer("A/0"), [0]);
+  await stage.end(producer("A/0"), true);
+  await stage.add(producer("A/1"), [0]);
+  stage.outcomes.set("t", ErrorCode.KAFKA_STORAGE_ERROR);
+  await stage.end(producer("A/1"), true);
+  // deno-lint-ignore no-explicit-any -- the shards are private to the service
+  const shard = (stage.service as any).shards.at(0);
+  const written = (text: string) => ({
+    type: "markersWritten",
+    ending: { transactionalId: ID, ...producer(text) },
+    partitions: [{ topic: "t", partition: 0 }],
+  });
+  shard.tell(written("A/1"));
+  shard.tell(written("B/2"));
+  assertEquals(await stage.state(), "PrepareCommit A/2 t[0]");
+  shard.tell(written("A/2"));
+  assertEquals(await stage.state(), "CompleteCommit A/2");
 });
 
 Deno.test("ListTransactions filters by state, producer id, age and pattern", async () => {

@@ -37,6 +37,8 @@ export class Stage {
   /** What writing a marker gives, by topic; NONE for others. */
   readonly outcomes = new Map<string, number | Promise<number>>();
   readonly missingTopics = new Set<string>();
+  /** When a marker was written or could not be, in steady ms. */
+  readonly attempts: number[] = [];
   readonly problems: string[] = [];
   /** How long it takes to write one. */
   msPerMarker = 0;
@@ -58,6 +60,7 @@ export class Stage {
       ensureShard: () => this.log,
       leaderEpoch: () => 7,
       writeMarker: (topic, partition, marker) => {
+        this.attempts.push(this.clock.monotonic());
         this.clock.advance(this.msPerMarker);
         const outcome = this.outcomes.get(topic) ?? ErrorCode.NONE;
         if (outcome === ErrorCode.NONE) this.markers.push({ topic, partition, ...marker });

@@ -143,9 +143,14 @@ async function fetched({ client }: Setting, offset: number, isolationLevel: numb
   };
 }
 
-async function listed({ client }: Setting, timestamp: number, isolationLevel: number): Promise<number> {
+async function listed(
+  { client }: Setting,
+  timestamp: number,
+  isolationLevel: number,
+  name = "t",
+): Promise<number> {
   const partitions = [{ partitionIndex: 0, currentLeaderEpoch: -1, timestamp, maxNumOffsets: 1 }];
-  const request = { replicaId: -1, isolationLevel, timeoutMs: 5000, topics: [{ name: "t", partitions }] };
+  const request = { replicaId: -1, isolationLevel, timeoutMs: 5000, topics: [{ name, partitions }] };
   return Number((await client.send(listOffsets, 7, request)).topics[0].partitions[0].offset);
 }
 
@@ -243,6 +248,50 @@ for (
     assertEquals(await produced(s, version, transactionalId, [[0, batch(producer, 0)]]), [answers]);
   });
 }
+
+Deno.test("AddPartitionsToTxn that has a transaction many times logs it once, and answers each", async () => {
+  await using s = await setting({ "transaction.state.log.num.partitions": "1" });
+  const [one, two] = [await initialized(s, "one"), await initialized(s, "two")];
+  const logged = () => listed(s, -1, 0, "__transaction_state");
+  const before = await logged();
+  const ask = ({ transactionalId, producerId, producerEpoch }: Producer, partitions: number[], o = {}) => ({
+    transactionalId,
+    producerId: BigInt(producerId),
+    producerEpoch,
+    verifyOnly: false,
+    topics: [{ name: "t", partitions }],
+    ...o,
+  });
+  const answer = await s.client.send(addPartitionsToTxn, 5, {
+    v3AndBelowTransactionalId: "",
+    v3AndBelowProducerId: 0n,
+    v3AndBelowProducerEpoch: 0,
+    v3AndBelowTopics: [],
+    transactions: [
+      ask(one, [0]),
+      ask({ ...one, producerEpoch: 7 }, [0]),
+      ask(two, [1]),
+      ask(one, [9, 0]),
+      ask(one, [2, 0]),
+      ask(one, [2, 1], { verifyOnly: true }),
+    ],
+  });
+  const answers = answer.resultsByTransaction.map((
+    { transactionalId, topicResults: [{ resultsByPartition }] },
+  ) => [
+    transactionalId,
+    ...resultsByPartition.map((p) => `${p.partitionIndex} ${errorName(p.partitionErrorCode)}`),
+  ]);
+  assertEquals(answers, [
+    ["one", "0 NONE"],
+    ["one", "0 PRODUCER_FENCED"],
+    ["two", "1 NONE"],
+    ["one", "9 UNKNOWN_TOPIC_OR_PARTITION", "0 OPERATION_NOT_ATTEMPTED"],
+    ["one", "2 NONE", "0 NONE"],
+    ["one", "2 NONE", "1 TRANSACTION_ABORTABLE"],
+  ]);
+  assertEquals(await logged(), before + 2);
+});
 
 Deno.test("Produce asks for all partitions of a request, and answers each", async () => {
   await using s = await setting();

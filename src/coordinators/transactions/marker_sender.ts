@@ -24,8 +24,10 @@ export interface MarkerSenderPorts {
 const PIECE_MS = 1;
 
 export class MarkerSender {
-  /** Markers that were asked for and are not committed yet. */
-  private readonly underWay = new Set<string>();
+  /** Ends whose markers have not all had their turn. */
+  private readonly queued = new Set<string>();
+  /** Markers that are written and not committed yet. */
+  private readonly uncommitted = new Set<string>();
   private isClosed = false;
 
   constructor(private readonly ports: MarkerSenderPorts, private readonly background: BackgroundWork) {}
@@ -37,20 +39,24 @@ export class MarkerSender {
     written: (partitions: readonly TopicPartition[]) => void,
   ): void {
     const marker = { producerId, producerEpoch, coordinatorEpoch, isCommit, transactionVersion };
-    const missing = partitions.filter((place) => !this.underWay.has(nameOf(marker, place)));
-    for (const place of missing) this.underWay.add(nameOf(marker, place));
+    const end = nameOf(marker);
+    // Asked for again: what is missing is among what waits already.
+    if (this.queued.has(end)) return;
+    this.queued.add(end);
     let at = 0;
     this.background.begin(() => {
       if (this.isClosed) return false;
       const endsMs = this.ports.clock.monotonic() + PIECE_MS;
       const atOnce: TopicPartition[] = [];
-      while (at < missing.length) {
-        const place = missing[at++];
+      while (at < partitions.length) {
+        const place = partitions[at++];
         if (this.sendOne(marker, place, written)) atOnce.push(place);
         if (this.ports.clock.monotonic() >= endsMs) break;
       }
+      const isDone = at >= partitions.length;
+      if (isDone) this.queued.delete(end);
       if (atOnce.length > 0) written(atOnce);
-      return at < missing.length;
+      return !isDone;
     });
   }
 
@@ -65,14 +71,14 @@ export class MarkerSender {
     place: TopicPartition,
     written: (partitions: readonly TopicPartition[]) => void,
   ): boolean {
-    const name = nameOf(marker, place);
+    const isUncommitted = this.uncommitted.size > 0 && this.uncommitted.has(nameOf(marker, place));
+    if (isUncommitted) return false;
     const outcome = this.ports.writeMarker(place.topic, place.partition, marker);
-    if (typeof outcome === "number") {
-      this.underWay.delete(name);
-      return this.isThere(outcome, place);
-    }
+    if (typeof outcome === "number") return this.isThere(outcome, place);
+    const name = nameOf(marker, place);
+    this.uncommitted.add(name);
     outcome.then((errorCode) => {
-      this.underWay.delete(name);
+      this.uncommitted.delete(name);
       if (this.isThere(errorCode, place)) written([place]);
     });
     return false;
@@ -93,9 +99,8 @@ export class MarkerSender {
   }
 }
 
-function nameOf(
-  { producerId, producerEpoch }: TransactionMarker,
-  { topic, partition }: TopicPartition,
-): string {
-  return `${producerId} ${producerEpoch} ${partition} ${topic}`;
+/** Of an end, or of its marker in one place. */
+function nameOf({ producerId, producerEpoch }: TransactionMarker, place?: TopicPartition): string {
+  const end = `${producerId} ${producerEpoch}`;
+  return place === undefined ? end : `${end} ${place.partition} ${place.topic}`;
 }

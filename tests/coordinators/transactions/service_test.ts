@@ -229,6 +229,7 @@ for (const isCommit of [true, false]) {
       if (version === 2) assertEquals(await stage.end(producer("A/1"), isCommit), "PRODUCER_FENCED");
       // Asked for again meanwhile, it is not written twice.
       await stage.advance(5_000);
+      assertEquals(stage.attempts.length, 2);
       stage.outcomes.delete("slow");
       resolve(ErrorCode.NONE);
       await settled();
@@ -305,7 +306,8 @@ Deno.test("markers of many ends together hold nobody up for longer than those of
   assertEquals(stage.markers.length, 30 * 200 + 1);
 });
 
-Deno.test("transactions that time out together are aborted in slices, and requests are heard in between", async () => {
+/** A hundred transactions that time out together after 20 s, with a log that takes a millisecond for each append. */
+async function aboutToTimeOut(): Promise<Stage> {
   const stage = new Stage();
   const partitions = [{ topic: "t", partition: 0 }];
   for (let i = 0; i < 100; i++) {
@@ -319,6 +321,11 @@ Deno.test("transactions that time out together are aborted in slices, and reques
     stage.clock.advance(1);
     return append(records, nowMs);
   };
+  return stage;
+}
+
+Deno.test("transactions that time out together are aborted in slices, and requests are heard in between", async () => {
+  const stage = await aboutToTimeOut();
   const { length } = stage.log.batches;
   stage.timers.advance(20_000);
   const appended = stage.log.batches.length - length;
@@ -329,6 +336,15 @@ Deno.test("transactions that time out together are aborted in slices, and reques
   // The timer is set again.
   await stage.init({ transactionalId: "later", transactionTimeoutMs: 15_000 });
   assertEquals(stage.timers.count, 1);
+});
+
+Deno.test("who has resigned writes no more, though transactions had timed out before", async () => {
+  const stage = await aboutToTimeOut();
+  stage.timers.advance(20_000);
+  stage.service.resign(0);
+  const { length } = stage.log.batches;
+  await stage.advance(1_000);
+  assertEquals(stage.log.batches.length, length);
 });
 
 Deno.test("no marker is written once the service is closed: the logs are closed next", async () => {

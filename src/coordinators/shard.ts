@@ -160,7 +160,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     this.isUnsafe = true;
     this.refusal = ErrorCode.NONE;
     this.isTicking = true;
-    for (const input of this.machine.loaded(this.state)) this.insistOn(input);
+    this.reportFailures(new Set(this.machine.loaded(this.state).map((input) => this.insistOn(input))));
     this.isTicking = false;
     this.schedule();
   }
@@ -205,7 +205,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
 
   /** Decides an input that nobody waits for, and that comes again if it cannot be logged. */
   tell(input: Input): void {
-    if (this.isActive) this.runUnasked(input);
+    if (this.isActive) this.reportFailures([this.run(input)]);
   }
 
   /** Decides an input that nobody waits for and nobody brings again: once the log is loaded, and until it is logged. */
@@ -214,7 +214,7 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
       if (!this.isClosed) this.owed.push(input);
       return;
     }
-    this.insistOn(input);
+    this.reportFailures([this.insistOn(input)]);
     this.schedule();
   }
 
@@ -264,18 +264,21 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
     return ErrorCode.NONE;
   }
 
-  /** The same without a request that could be told of an error. */
-  private runUnasked(input: Input): boolean {
+  private insistOn(input: Input): number {
     const errorCode = this.run(input);
-    if (errorCode === ErrorCode.NONE) return true;
-    this.options.report(`Cannot append to the coordinator's log: error ${errorCode}; will try again`);
-    return false;
+    if (errorCode !== ErrorCode.NONE) {
+      this.owed.push(input);
+      this.restAfterFailure();
+    }
+    return errorCode;
   }
 
-  private insistOn(input: Input): void {
-    if (this.runUnasked(input)) return;
-    this.owed.push(input);
-    this.restAfterFailure();
+  /** Where no request is told. A disk that is full fails thousands of inputs alike. */
+  private reportFailures(errorCodes: Iterable<number>): void {
+    for (const errorCode of errorCodes) {
+      if (errorCode === ErrorCode.NONE) continue;
+      this.options.report(`Cannot append to the coordinator's log: error ${errorCode}; will try again`);
+    }
   }
 
   /** What is owed was to happen before anything that is asked for now, and must not undo that later. */
@@ -384,14 +387,20 @@ export class Shard<State, Input, Fact, Mark, Body, Effect = never> {
   /** Decides the oldest of what is owed, and what is due, which comes again as long as it cannot be logged. */
   private takeTurns(owed: number, due: readonly Input[]): void {
     let at = 0;
+    const errorCodes = new Set<number>();
     this.isTicking = true;
     this.options.background.begin(() => {
       if (this.isClosed) return false;
       // Requests may have paid some of it meanwhile.
       const oldest = owed-- > 0 ? this.owed.shift() : undefined;
-      if (oldest !== undefined) this.insistOn(oldest);
-      else if (at < due.length && !this.runUnasked(due[at++])) this.restAfterFailure();
+      if (oldest !== undefined) errorCodes.add(this.insistOn(oldest));
+      else if (at < due.length) {
+        const errorCode = this.run(due[at++]);
+        if (errorCode !== ErrorCode.NONE) this.restAfterFailure();
+        errorCodes.add(errorCode);
+      }
       if (owed > 0 || at < due.length) return true;
+      this.reportFailures(errorCodes);
       this.isTicking = false;
       this.schedule();
       return false;

@@ -338,6 +338,16 @@ Deno.test("transactions that time out together are aborted in slices, and reques
   assertEquals(stage.timers.count, 1);
 });
 
+Deno.test("a log that takes nothing is reported once, not for each transaction that has timed out", async () => {
+  const stage = await aboutToTimeOut();
+  stage.log.failWith = ErrorCode.KAFKA_STORAGE_ERROR;
+  await stage.advance(25_000);
+  assertEquals(stage.problems.length, 1);
+  stage.log.failWith = ErrorCode.NONE;
+  await stage.advance(10_000);
+  assertEquals(stage.markers.length, 100);
+});
+
 Deno.test("who has resigned writes no more, though transactions had timed out before", async () => {
   const stage = await aboutToTimeOut();
   stage.timers.advance(20_000);

@@ -23,8 +23,6 @@ import { withStorageErrors } from "./storage_errors.ts";
 const firstWithSoftLimits = 3;
 /** The first version that takes format 2; before it format 1 from version 2 on, format 0 before that. */
 const firstWithBatches = 4, firstWithFormat1 = 2;
-/** The first version that takes zstd from topics that are set to it (KIP-110). */
-const firstWithZstd = 10;
 /** The first version that names topics by id. */
 const firstWithTopicIds = 13;
 
@@ -238,7 +236,8 @@ function readOne(
     return unread({ ...failed(wanted, stale), currentLeader });
   }
   if (limits.isFollower) return unread(failed(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER));
-  if (limits.version < firstWithZstd && partition.log.config.compressionType === "zstd") {
+  // Versions 4 to 9 are given such batches, as Kafka 4 does: its clients of then say themselves that they cannot read them.
+  if (limits.version < firstWithBatches && partition.log.config.compressionType === "zstd") {
     return unread(failed(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE));
   }
   const divergingEpoch = divergence(partition, wanted);

@@ -1,4 +1,5 @@
 /** Fetch: what is read from where, how much of it, how long it waits, and whom it is refused. */
+import { Compression } from "../../../src/codec/batch_format.ts";
 import { deleteTopics } from "../../../src/codec/messages/delete_topics.ts";
 import { fetch } from "../../../src/codec/messages/fetch.ts";
 import { metadata } from "../../../src/codec/messages/metadata.ts";
@@ -23,6 +24,15 @@ export const scenarios = [
     const topicId = await ready(broker, await filled(broker));
     for (const version of [13, 14, 15, 16, 17, 18]) {
       await broker.ask(fetch, version, fetching("", [from(0n)], { topicId }), told);
+    }
+  }),
+  scenario("Fetch of zstd in versions that were made before it", async (broker) => {
+    for (const type of ["producer", "zstd"]) {
+      const topic = await createTopic(broker, type, { "compression.type": type });
+      await fill(broker, topic, [batchOf(["a", "b"], { timestamp: BASE, compression: Compression.ZSTD })]);
+      for (const version of [4, 9, 10]) {
+        await broker.ask(fetch, version, fetching(topic, [from(0n)]), told, type);
+      }
     }
   }),
   scenario("Fetch at the ends of what there is", async (broker) => {

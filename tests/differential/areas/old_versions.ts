@@ -169,12 +169,12 @@ export const scenarios = [
       await readIn(broker, topic, [0, 2], 3);
     })
   ),
-  scenario("Fetch of zstd below version 10", async (broker) => {
-    const byProducer = await createTopic(broker, "p"),
-      byTopic = await createTopic(broker, "t", { "compression.type": "zstd" });
-    for (const topic of [byProducer, byTopic]) {
+  // Versions 4 to 9 are asked of Kafka 4.4, which gives the batches there too.
+  scenario("Fetch 0 to 3 of zstd, which the old formats do not have", async (broker) => {
+    for (const type of ["producer", "zstd"]) {
+      const topic = await createTopic(broker, type, { "compression.type": type });
       await fill(broker, topic, VALUES, { compression: Compression.ZSTD });
-      await readIn(broker, topic, [3, 4, 9, 10]);
+      await readIn(broker, topic, [0, 3]);
     }
   }),
   scenario("Fetch 0 to 3 leaves out headers, which the old formats do not have", async (broker) => {

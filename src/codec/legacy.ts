@@ -77,8 +77,8 @@ export type DownConverted =
  * below `fetchOffset` are left out where that costs nothing (batches that are not compressed). Messages of the old
  * formats, from logs written by old brokers, pass as they are if their format is not above `toMagic`.
  *
- * `allowance` pays for all records. Where it is used up the conversion ends, as if `bytes` had ended there; when it does
- * not suffice for the first batch, that is MESSAGE_TOO_LARGE.
+ * `allowance` pays for all records, markers among them. Where it is used up the conversion ends, as if `bytes` had ended
+ * there; when it does not suffice for the first batch, that is MESSAGE_TOO_LARGE.
  */
 export function downConvert(
   bytes: Uint8Array,
@@ -94,13 +94,25 @@ export function downConvert(
     const converted = bytes[at + MAGIC_AT] === 2 && size >= BATCH_OVERHEAD
       ? convertBatch(new BatchView(bytes, at), toMagic, fetchOffset, allowance)
       : convertMessage(bytes, at, toMagic, fetchOffset, allowance);
-    if (converted.problem?.errorCode === ErrorCode.MESSAGE_TOO_LARGE && sets.length > 0) break;
+    if (converted.problem?.errorCode === ErrorCode.MESSAGE_TOO_LARGE && at > 0) break;
     if (converted.problem !== null) return converted;
-    sets.push(converted.bytes);
+    if (converted.bytes.length > 0) sets.push(converted.bytes);
     nextOffset = converted.nextOffset;
     at += size;
   }
   return { bytes: concat(sets), nextOffset, problem: null };
+}
+
+/** The offset behind the whole batches that `bytes`, as read from `offset` on, begins with and that hold no record. */
+export function offsetOfRecords(bytes: Uint8Array, offset: number): number {
+  for (let at = 0; bytes.length - at >= BATCH_OVERHEAD && bytes[at + MAGIC_AT] === 2;) {
+    const batch = new BatchView(bytes, at);
+    if (!batch.isControl && batch.recordCount > 0) break;
+    at += batch.sizeInBytes;
+    if (at > bytes.length) break;
+    offset = batch.nextOffset;
+  }
+  return offset;
 }
 
 const nothing = new Uint8Array(0);
@@ -112,8 +124,7 @@ function convertBatch(
   allowance: Allowance,
 ): DownConverted {
   const { compression, nextOffset } = batch;
-  if (batch.isControl) return { bytes: nothing, nextOffset, problem: null };
-  if (compression === Compression.ZSTD) {
+  if (!batch.isControl && compression === Compression.ZSTD) {
     return {
       bytes: null,
       problem: {
@@ -125,6 +136,10 @@ function convertBatch(
   }
   const records: LegacyRecord[] = [];
   try {
+    if (batch.isControl) {
+      allowance.takeItems(1);
+      return { bytes: nothing, nextOffset, problem: null };
+    }
     const cursor = batch.cursor(allowance);
     while (cursor.next()) {
       if (compression === Compression.NONE && cursor.offset < fetchOffset) continue;

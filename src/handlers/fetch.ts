@@ -38,6 +38,13 @@ const READ_COMMITTED = 1;
  */
 const CONVERTED_BYTES = 32 * 1024 * 1024, CONVERTED_RECORDS = 300_000;
 
+/**
+ * What one fetch of an old version may read on its way over markers, which those do not have: 50,000 of them. The next one
+ * goes on from there.
+ */
+const PASSED_BYTES = 4 * 1024 * 1024;
+const NO_WAY = new Allowance(0, 0);
+
 /** The most that one answer has of records, below what a frame can hold, with room for everything around them. */
 const MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 64 * 1024 * 1024;
 
@@ -64,6 +71,7 @@ interface Limits {
   /** Whether another broker asks. It can be none of the partition's replicas, which are all here. */
   readonly isFollower: boolean;
   readonly conversions: Allowance;
+  readonly passing: Allowance;
 }
 
 /** What was read of one partition. */
@@ -167,6 +175,7 @@ function limitsOf(request: FetchRequest, context: RequestContext): Limits {
     readCommitted: request.isolationLevel === READ_COMMITTED,
     isFollower: Math.max(request.replicaId, request.replicaState.replicaId) >= 0,
     conversions: new Allowance(CONVERTED_BYTES, CONVERTED_RECORDS),
+    passing: new Allowance(PASSED_BYTES),
   };
 }
 
@@ -260,8 +269,12 @@ function readOne(
     return { answer: readable(partition, wanted, slice.bytes, transactions), bytesAvailable };
   }
   const softLimits = limits.version >= firstWithSoftLimits;
+  // What a fetch before has passed over is not read again.
+  const from = limits.version < firstWithBatches
+    ? partition.log.recordsFrom(wanted.fetchOffset, end, NO_WAY)
+    : wanted.fetchOffset;
   const read = partition.read(
-    wanted.fetchOffset,
+    from,
     maxBytes,
     softLimits ? bytesSoFar === 0 : maxBytes > 0,
     (bytes) => context.loans.lend(bytes),
@@ -278,7 +291,7 @@ function readOne(
     const transactions = nothingFits ? null : aborted(partition, wanted, limits, read.nextOffset);
     return { answer: readable(partition, wanted, read.bytes, transactions), bytesAvailable };
   }
-  const converted = downConverted(partition, wanted.fetchOffset, read.bytes, limits, maxBytes);
+  const converted = downConverted(partition, from, read.bytes, limits, maxBytes, end);
   if (typeof converted === "number") return unread(failed(wanted, converted));
   // A message that is cut off tells an old client that its limit is too small for it: it raises it, or says so.
   const records = softLimits ? converted : converted.subarray(0, maxBytes);
@@ -290,22 +303,24 @@ function downConverted(
   partition: Partition,
   fetchOffset: number,
   batches: Uint8Array,
-  { version, conversions }: Limits,
+  { version, conversions, passing }: Limits,
   maxBytes: number,
+  end: number,
 ): Uint8Array | number {
   const magic = version >= firstWithFormat1 ? 1 : 0;
-  const isFirst = conversions.bytes === CONVERTED_BYTES && conversions.items === CONVERTED_RECORDS;
   for (let offset = fetchOffset, bytes = batches;;) {
+    const isFirst = conversions.bytes === CONVERTED_BYTES && conversions.items === CONVERTED_RECORDS;
     const converted = downConvert(bytes, magic, fetchOffset, conversions);
     if (converted.problem !== null) {
       const { errorCode } = converted.problem;
       if (errorCode !== ErrorCode.MESSAGE_TOO_LARGE) return errorCode;
-      // Partitions before this one have used the allowance up: the client asks again. Alone, the batch is just too much.
-      return isFirst ? ErrorCode.CORRUPT_MESSAGE : new Uint8Array(0);
+      // What came before has used the allowance up: the client asks again. Alone, the batch is just too much.
+      return isFirst ? ErrorCode.CORRUPT_MESSAGE : NO_RECORDS;
     }
     // Control batches have no old form. A client that got nothing for them would ask for the same offset for ever.
     if (converted.bytes.length > 0 || converted.nextOffset <= offset) return converted.bytes;
-    offset = converted.nextOffset;
+    offset = partition.log.recordsFrom(converted.nextOffset, end, passing, fetchOffset);
+    if (passing.bytes <= 0) return NO_RECORDS;
     const more = partition.read(offset, maxBytes, true);
     if (more.errorCode !== ErrorCode.NONE) return more.errorCode;
     if (more.bytes.length === 0) return converted.bytes;

@@ -17,6 +17,7 @@ import {
   type LegacyRecord,
   messagesIn,
   MessageView,
+  offsetOfRecords,
   readMessage,
   upConvert,
 } from "../../src/codec/legacy.ts";
@@ -143,16 +144,38 @@ function wrap(set: Uint8Array, compression: number): Uint8Array {
   return wrapper;
 }
 
-Deno.test("downConvert() drops control batches and says where to read on", () => {
-  const control = buildBatch([{ timestamp: 1, key: fromHex("00000001"), value: fromHex("000000000000") }], {
-    baseOffset: 7,
+function controlBatch(baseOffset: number): Uint8Array {
+  return buildBatch([{ timestamp: 1, key: fromHex("00000001"), value: fromHex("000000000000") }], {
+    baseOffset,
     isControl: true,
     isTransactional: true,
     producerId: 1,
     producerEpoch: 0,
   });
-  const { bytes, nextOffset } = succeeded(downConvert(control, 1, 7));
+}
+
+Deno.test("downConvert() drops control batches and says where to read on", () => {
+  const { bytes, nextOffset } = succeeded(downConvert(controlBatch(7), 1, 7));
   assertEquals([bytes.length, nextOffset], [0, 8]);
+});
+
+Deno.test("downConvert() ends where the allowance for control batches does", () => {
+  const controls = new Uint8Array([7, 8, 9].flatMap((offset) => [...controlBatch(offset)]));
+  const allowance = new Allowance(Infinity, 2);
+  const { bytes, nextOffset } = succeeded(downConvert(controls, 1, 7, allowance));
+  assertEquals([bytes.length, nextOffset, allowance.items], [0, 9, 0]);
+  assertEquals(downConvert(controls, 1, 7, allowance).problem?.errorCode, ErrorCode.MESSAGE_TOO_LARGE);
+});
+
+Deno.test("offsetOfRecords() passes control batches and batches without records, as far as they are whole", () => {
+  const empty = buildBatch([{ timestamp: 1, key: null, value: null }], { baseOffset: 9 });
+  new DataView(empty.buffer, empty.byteOffset).setInt32(57, 0);
+  const data = buildBatch([{ timestamp: 1, key: null, value: null }], { baseOffset: 10 });
+  const bytes = new Uint8Array([...controlBatch(7), ...controlBatch(8), ...empty, ...data]);
+  assertEquals(offsetOfRecords(bytes, 7), 10);
+  assertEquals(offsetOfRecords(bytes.subarray(0, controlBatch(7).length * 2 - 1), 7), 8);
+  assertEquals(offsetOfRecords(data, 10), 10);
+  assertEquals(offsetOfRecords(bytes.subarray(0, 0), 7), 7);
 });
 
 function succeeded(result: ReturnType<typeof downConvert>) {

@@ -1,5 +1,6 @@
 /** Transactions in one log: what is stable, what was aborted, and who may write. */
 import { assertEquals } from "@std/assert/equals";
+import { Allowance } from "../../src/codec/allowance.ts";
 import type { BatchOptions } from "../../src/codec/batch.ts";
 import { buildEndMarker } from "../../src/codec/end_marker.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
@@ -280,6 +281,35 @@ Deno.test("a transaction index that cannot be right is made anew from the batche
   );
   assertEquals(readTransactionIndex(contentOf(files, path)), before);
   assertEquals(again.warnings.filter((warning) => warning.includes(String(name))).length, 1);
+});
+
+Deno.test("Log.recordsFrom() goes over markers as far as it may, and then goes on there", async () => {
+  const { log, commit, plain } = await transactionalLog();
+  for (let i = 0; i < 100; i++) commit(1);
+  plain();
+  commit(1);
+  const go = (from: number, bytes: number) => log.recordsFrom(from, log.highWatermark, new Allowance(bytes));
+  const marker = log.sizeInBytes / 102;
+  const first = go(10, 40 * marker);
+  assertEquals(first > 40 && first < 60, true, `${first}`);
+  assertEquals(go(20, 0), first, "nothing is read");
+  assertEquals(go(first, 1000 * marker), 100);
+  assertEquals([go(10, 0), go(first, 0), go(9, 0)], [100, 100, 9]);
+  log.recordsFrom(12, log.highWatermark, new Allowance(0), 3);
+  assertEquals([go(3, 0), go(2, 0)], [100, 2]);
+  assertEquals([go(100, 1000 * marker), go(101, 1000 * marker)], [100, 102]);
+});
+
+Deno.test("Log.recordsFrom() leads nobody over records that came in the place of markers, nor over the log's start", async () => {
+  const { log, commit, plain } = await transactionalLog();
+  for (let i = 0; i < 10; i++) commit(1);
+  const go = (from: number) => log.recordsFrom(from, log.highWatermark, new Allowance(10_000));
+  assertEquals(go(0), 10);
+  log.truncateTo(5);
+  for (let i = 0; i < 10; i++) plain();
+  assertEquals(go(0), 5);
+  log.deleteRecordsBefore(3);
+  assertEquals([go(0), go(3)], [0, 5]);
 });
 
 Deno.test("an idle producer in a transaction does not expire", async () => {

@@ -36,6 +36,7 @@ import {
   read,
   readAhead,
   type ReadResult,
+  recordsFrom,
   slice,
 } from "./queries.ts";
 import type { SliceLimits, SliceRead } from "./reader.ts";
@@ -186,6 +187,14 @@ export class Log {
   /** To be awaited before {@link read} by those that can wait; null says that there is no need. */
   readAhead(fetchOffset: number, maxBytes: number): Promise<void> | null {
     return readAhead(this.state, fetchOffset, maxBytes);
+  }
+
+  /**
+   * Where from `offset` on the next batch with records begins, as far as `allowance` and `maxOffset` go. There are none from
+   * `from` up to `offset`.
+   */
+  recordsFrom(offset: number, maxOffset: number, allowance: Allowance, from?: number): number {
+    return recordsFrom(this.state, offset, maxOffset, allowance, from);
   }
 
   /**

@@ -5,6 +5,7 @@
 
 import type { Allowance } from "../../codec/allowance.ts";
 import { ErrorCode } from "../../codec/errors.ts";
+import { offsetOfRecords } from "../../codec/legacy.ts";
 import { remakeTransactionsOf } from "./opening.ts";
 import { isReady, needReady, openingInput } from "./readiness.ts";
 import type { SliceLimits, SliceRead } from "./reader.ts";
@@ -24,6 +25,9 @@ export interface ReadResult {
 }
 
 const nothing = new Uint8Array(0);
+
+/** Read at once on the way to the next record. */
+const PASSED_AT_ONCE_BYTES = 256 * 1024;
 
 /** Whole batches from the one that holds `fetchOffset` on. OFFSET_OUT_OF_RANGE before the start or past the end. */
 export function read(log: LogState, fetchOffset: number, limits: ReadLimits): ReadResult {
@@ -72,6 +76,39 @@ export function readAhead(log: LogState, fetchOffset: number, maxBytes: number):
     log.report("read", error);
     return null;
   }
+}
+
+/**
+ * Where the first batch begins, at or behind `offset`, that has records: for readers of versions that have no markers, and
+ * who could not be told of another way to go on. `allowance` pays for the bytes on the way; where it or the log ends, so
+ * does the way. The log remembers how far somebody came, so that who asks again goes on there; `from` is where the stretch
+ * began, if the caller has seen so.
+ */
+export function recordsFrom(
+  log: LogState,
+  offset: number,
+  maxOffset: number,
+  allowance: Allowance,
+  from = offset,
+): number {
+  const { recordless: known, truncations } = log;
+  if (offset < log.startOffset) return offset;
+  for (;;) {
+    if (known?.truncations === truncations && known.from <= offset && offset <= known.to) {
+      from = Math.min(from, known.from);
+      offset = known.to;
+    }
+    if (allowance.bytes <= 0 || offset >= maxOffset) break;
+    const maxBytes = Math.min(PASSED_AT_ONCE_BYTES, allowance.bytes);
+    const { bytes, nextOffset } = read(log, offset, { maxBytes, maxOffset, minOneMessage: true });
+    allowance.bytes -= bytes.length;
+    const next = offsetOfRecords(bytes, offset);
+    const isThrough = next < nextOffset || next === offset;
+    offset = next;
+    if (isThrough) break;
+  }
+  if (offset > from) log.recordless = { from, to: offset, truncations };
+  return offset;
 }
 
 /** The first record from `timestamp` on, if it lies below `maxOffset`. Throws `IoError`. */

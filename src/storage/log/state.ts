@@ -99,6 +99,8 @@ export class LogState {
   restedAt = -1;
   /** Transactions were looked up in indexes, which may keep what they read. */
   looksUpTransactions = false;
+  /** A stretch without records, known from a reader who was led over it; in force as long as `truncations` is what it was. */
+  recordless: { readonly from: number; readonly to: number; readonly truncations: number } | null = null;
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 

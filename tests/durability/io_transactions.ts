@@ -80,7 +80,8 @@ export function checkTransactions(log: Log, entries: readonly Entry[], highestSt
 export function checkTransactionIndex(files: Files, path: string, batches: readonly BatchView[]): void {
   const bytes = readFile(files, `${path}.txnindex`);
   if (bytes === null) return;
-  must(bytes.length > 0 && bytes.length % 34 === 0, `${path}.txnindex has ${bytes.length} bytes`);
+  // An empty one says that it has to be made anew: another index of the segment was lost.
+  must(bytes.length % 34 === 0, `${path}.txnindex has ${bytes.length} bytes`);
   let before = -1;
   for (const { producerId, firstOffset, lastOffset } of readTransactionIndex(bytes)) {
     const marker = batches.find((batch) => batch.baseOffset === lastOffset);

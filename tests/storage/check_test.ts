@@ -202,6 +202,12 @@ Deno.test("checkDirectory() holds indexes of transactions against the batches", 
   assertEquals(told(changed(9, 9)), [
     "null: it says that producer 9 aborted from offset 0 to 4",
   ]);
+  replaceFile(files, index, new Uint8Array(0), false);
+  const isRemade = () =>
+    lines(files).filter((line) => line.includes("txnindex")).map((l) => l.includes("anew"));
+  assertEquals(isRemade(), [true, true]);
   files.remove(index);
-  assertEquals(lines(files).length, 2);
+  assertEquals(isRemade(), [false, false]);
+  files.remove(index.replace(".txnindex", ".timeindex"));
+  assertEquals(isRemade(), [true, true]);
 });

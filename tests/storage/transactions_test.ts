@@ -4,20 +4,27 @@ import { Allowance } from "../../src/codec/allowance.ts";
 import type { BatchOptions } from "../../src/codec/batch.ts";
 import { buildEndMarker } from "../../src/codec/end_marker.ts";
 import { ErrorCode } from "../../src/codec/errors.ts";
+import { FaultyFiles } from "../../src/storage/files/faulty.ts";
 import type { Files } from "../../src/storage/files/files.ts";
+import { HandlePool, PooledFile } from "../../src/storage/files/handles.ts";
 import { MemoryFiles } from "../../src/storage/files/memory.ts";
 import type { LogConfig } from "../../src/storage/log/config.ts";
 import type { Log } from "../../src/storage/log/log.ts";
 import type { Verification } from "../../src/storage/producers/producer_state.ts";
-import { readTransactionIndex } from "../../src/storage/segment/transaction_index.ts";
+import { readTransactionIndex, TransactionIndex } from "../../src/storage/segment/transaction_index.ts";
 import { append, batch, contentOf, damage, mustAppend, openLog, START } from "./helpers.ts";
+
+const LIMITS = { maxBytes: 1000, maxOffset: Infinity, minOneMessage: true };
 
 const VERIFIED: Verification = { lowestSequence: Infinity, beginsAtZero: false };
 const { NONE, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, OUT_OF_ORDER_SEQUENCE_NUMBER } = ErrorCode;
 const { TRANSACTION_COORDINATOR_FENCED } = ErrorCode;
 
 /** A log whose high watermark follows its end, as that of a partition alone does. */
-async function transactionalLog(config: Partial<LogConfig> = {}, files = new MemoryFiles(() => START)) {
+async function transactionalLog<F extends Files = MemoryFiles>(
+  config: Partial<LogConfig> = {},
+  files: F = new MemoryFiles(() => START) as Files as F,
+) {
   const setup = await openLog(config, files);
   const sequences = new Map<number, number>();
   const { log } = setup;
@@ -268,19 +275,122 @@ Deno.test("Log.truncateTo() takes aborted transactions back, and opens those aga
   assertEquals(files.stat(`${log.path}/00000000000000000000.txnindex`), null, "an empty one is none");
 });
 
-Deno.test("a transaction index that cannot be right is made anew from the batches when it is read", async () => {
-  const { log, files, manager, aborted } = await abortedLog();
-  const [[name, before]] = indexes(files, log);
-  const path = `${log.path}/${name}`;
-  await manager.close();
-  damage(files, path, 1, new Uint8Array([9]));
-  const again = await transactionalLog({ segmentBytes: 400, indexIntervalBytes: 100 }, files);
-  assertEquals(
-    again.log.abortedTransactions(0, again.log.nextOffset).map(({ lastOffset }) => lastOffset),
-    aborted.map((one) => one.lastOffset),
+const SMALL = { segmentBytes: 400, indexIntervalBytes: 100 };
+
+/** What may have become of a segment's index of transactions while the broker was stopped. `path` is without ending. */
+const damages: Record<string, (files: Files, path: string) => void> = {
+  "has an entry that cannot be": (files, path) => damage(files, `${path}.txnindex`, 1, new Uint8Array([9])),
+  "ends inside of an entry": (files, path) => cut(files, `${path}.txnindex`, 10),
+  "is empty": (files, path) => cut(files, `${path}.txnindex`, Infinity),
+  "is gone with the other indexes": (files, path) => {
+    for (const ending of ["txnindex", "index", "timeindex"]) files.remove(`${path}.${ending}`);
+  },
+};
+
+function cut(files: Files, path: string, bytes: number): void {
+  const handle = files.open(path, false);
+  handle.truncate(Math.max(0, handle.size() - bytes));
+  handle.close();
+}
+
+for (const [what, doDamage] of Object.entries(damages)) {
+  Deno.test(`a transaction index that ${what} is made anew from the batches when it is read`, async () => {
+    const { log, files, manager, aborted } = await abortedLog();
+    const before = indexes(files, log);
+    const path = `${log.path}/${before[1][0]}`;
+    await manager.close();
+    doDamage(files, path.replace(".txnindex", ""));
+    const again = await transactionalLog(SMALL, files);
+    assertEquals(
+      again.log.abortedTransactions(0, again.log.nextOffset).map(({ lastOffset }) => lastOffset),
+      aborted.map((one) => one.lastOffset),
+    );
+    assertEquals(indexes(files, again.log), before);
+    assertEquals(again.warnings.filter((warning) => warning.includes(`making ${path} anew`)).length, 1);
+  });
+
+  Deno.test(`a transaction index that ${what} is whole before the compactor reads it`, async () => {
+    const { log, files, manager } = await abortedLog();
+    const before = indexes(files, log);
+    await manager.close();
+    doDamage(files, `${log.path}/${before[1][0]}`.replace(".txnindex", ""));
+    const cleanupPolicy = { compact: true, delete: false };
+    const { log: compacted } = await openLog({ ...SMALL, cleanupPolicy, minCleanableDirtyRatio: 0 }, files);
+    compacted.highWatermark = compacted.nextOffset;
+    for (const base of compacted.segmentBaseOffsets) compacted.read(base, LIMITS);
+    assertEquals(compacted.cleanable(undefined, START) === null, false);
+    assertEquals(indexes(files, compacted), before);
+  });
+
+  Deno.test(`a transaction index that ${what} is made anew when it goes on, or stays as it is`, async () => {
+    const files = new MemoryFiles(() => START);
+    let isFull = false;
+    const full = new FaultyFiles(
+      files,
+      ({ kind, path }) => isFull && kind !== "read" && path.includes(".txnindex") ? { code: "ENOSPC" } : null,
+    );
+    const { log, manager, write, abort } = await transactionalLog({}, full);
+    for (const producerId of [1, 2]) {
+      write(producerId);
+      abort(producerId);
+    }
+    await manager.close();
+    doDamage(files, `${log.path}/00000000000000000000`);
+    for (const failing of [true, false]) {
+      const again = await transactionalLog({}, full);
+      again.log.read(0, LIMITS);
+      isFull = failing;
+      again.write(3 + Number(failing));
+      again.abort(3 + Number(failing));
+      isFull = false;
+      await again.manager.close();
+    }
+    const { log: last } = await transactionalLog({}, files);
+    assertEquals(offsetsOf(last), [[1, 0], [2, 2], [4, 4], [3, 6]]);
+  });
+}
+
+Deno.test("recovery makes a transaction index anew that may have lost entries below the recovery point", async () => {
+  for (const bytes of [10, Infinity]) {
+    const { log, files, manager, clock, write, abort } = await transactionalLog();
+    for (const producerId of [1, 2]) {
+      write(producerId);
+      abort(producerId);
+    }
+    await log.shortenRecovery();
+    clock.advance(60_000);
+    await manager.tick();
+    write(3);
+    abort(3);
+    const left = files.crashed("killed");
+    cut(left, `${log.path}/00000000000000000000.txnindex`, 34 + bytes);
+    const again = await transactionalLog({}, left);
+    assertEquals(again.log.recoveryPoint, 4);
+    assertEquals(offsetsOf(again.log), [[1, 0], [2, 2], [3, 4]]);
+  }
+});
+
+Deno.test("TransactionIndex.sync() that was overtaken by a cut says nothing of entries that came after", async () => {
+  const files = new MemoryFiles(() => START);
+  let syncs = 0;
+  const counting = new FaultyFiles(files, ({ kind }) => (syncs += Number(kind === "sync"), null));
+  files.makeDirectory("/t");
+  const index = new TransactionIndex(
+    new PooledFile(new HandlePool(counting, 10), { path: "/t" }, "0.txnindex"),
   );
-  assertEquals(readTransactionIndex(contentOf(files, path)), before);
-  assertEquals(again.warnings.filter((warning) => warning.includes(String(name))).length, 1);
+  const add = (producerId: number) => {
+    const firstOffset = producerId * 10;
+    index.add({ producerId, firstOffset, lastOffset: firstOffset + 5, lastStableOffset: firstOffset });
+    index.write();
+  };
+  for (const producerId of [1, 2, 3]) add(producerId);
+  const first = index.sync();
+  index.truncateTo(25);
+  for (const producerId of [4, 5]) add(producerId);
+  await first;
+  const before = syncs;
+  await index.sync();
+  assertEquals([syncs - before, index.count], [1, 3]);
 });
 
 Deno.test("Log.recordsFrom() goes over markers as far as it may, and then goes on there", async () => {

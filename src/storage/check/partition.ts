@@ -18,6 +18,7 @@ import {
   DELETED_SUFFIX,
   LEADER_EPOCH_FILE,
   LOG_SUFFIX,
+  OFFSET_INDEX_SUFFIX,
   offsetName,
   offsetOfName,
   PARTITION_METADATA_FILE,
@@ -25,6 +26,7 @@ import {
   STRAY_SUFFIX,
   SWAP_SUFFIX,
   SYNC_FAILED_FILE,
+  TIME_INDEX_SUFFIX,
   TRANSACTION_INDEX_SUFFIX,
 } from "../directory/names.ts";
 import { floorSegment, Segment, SEGMENT_SUFFIXES } from "../segment/segment.ts";
@@ -336,18 +338,25 @@ class PartitionChecker {
     const segment = this.segments[index];
     const name = offsetName(segment.baseOffset, TRANSACTION_INDEX_SUFFIX);
     const { value, problem, position } = lookAtTransactions(files, `${path}/${name}`, segment.baseOffset);
+    const remade =
+      "makes it anew from the batches, at start or when a reader of committed records comes to it";
     if (problem !== null) {
       const isAtEnd = !closed && segment === this.segments.at(-1);
-      const outcome =
-        "makes it anew from the batches, at start or when a reader of committed records comes to it";
-      this.tell(isAtEnd ? "note" : "damage", name, position, problem, outcome);
+      this.tell(isAtEnd ? "note" : "damage", name, position, problem, remade);
     }
+    const isThere = (suffix: string) =>
+      files.stat(`${path}/${offsetName(segment.baseOffset, suffix)}`) !== null;
+    // As `TransactionIndex` does: nobody leaves an empty one where something was aborted.
+    const isDoubted = value?.length === 0 &&
+      (isThere(TRANSACTION_INDEX_SUFFIX) || !isThere(OFFSET_INDEX_SUFFIX) || !isThere(TIME_INDEX_SUFFIX));
     for (const { lastOffset, problem } of this.transactions.problems(value ?? [])) {
       if (value === null) continue;
       // What lies behind the recovery point is read from the batches.
       const isRemade = !closed && lastOffset >= recoveryPoint;
       const outcome = isRemade
         ? "makes it anew at start"
+        : isDoubted
+        ? remade
         : "goes by it: who reads committed records may be given what was aborted, or not what was committed";
       this.tell(isRemade ? "note" : "damage", name, null, problem, outcome);
     }

@@ -6,7 +6,7 @@
 
 import type { CleanedGroup, ProducersLast } from "../cleaner/job.ts";
 import { lastStableOffset } from "./queries.ts";
-import { isReady } from "./readiness.ts";
+import { isReady, transactionsOf } from "./readiness.ts";
 import type { LogState } from "./state.ts";
 import { NO_LIMIT } from "./config.ts";
 import type { Segment } from "../segment/segment.ts";
@@ -43,12 +43,13 @@ export function cleanable(log: LogState, cleanedUpTo: number | undefined, now: n
   if (!isReady(log)) return null;
   let found: Cleanable | null = null;
   log.attempt("look for what to clean in", () => {
-    // The compactor reads them from the files: of what it does not find there, it would take the records for committed.
-    for (const segment of log.segments.list) segment.transactions.write();
     const measure = measured(log, cleanedUpTo, cleanableEnd(log, cleanedUpTo, now));
     const isDue = measure.dirtyBytes > 0 &&
       (measure.dirtyRatio > config.minCleanableDirtyRatio || isOverdue(log, measure.firstDirtyOffset, now));
-    if (isDue) found = measure;
+    if (!isDue) return;
+    // The compactor reads them from the files: of what it does not find there, it would take the records for committed.
+    for (const segment of log.segments.list) transactionsOf(log, segment).write();
+    found = measure;
   });
   return found;
 }

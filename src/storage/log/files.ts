@@ -11,10 +11,12 @@ import {
   DELETED_SUFFIX,
   LEADER_EPOCH_FILE,
   LOG_SUFFIX,
+  OFFSET_INDEX_SUFFIX,
   offsetOfName,
   SNAPSHOT_SUFFIX,
   SWAP_SUFFIX,
   SYNC_FAILED_FILE,
+  TIME_INDEX_SUFFIX,
   TRANSACTION_INDEX_SUFFIX,
 } from "../directory/names.ts";
 import { Segment, SEGMENT_SUFFIXES } from "../segment/segment.ts";
@@ -55,9 +57,17 @@ export function loadLogFiles(files: Files, pool: HandlePool, place: Place): LogF
     const snapshot = offsetOfName(name, SNAPSHOT_SUFFIX);
     if (snapshot !== null) snapshots.push(snapshot);
   }
-  const withTransactions = new Set(names.map((name) => offsetOfName(name, TRANSACTION_INDEX_SUFFIX)));
-  for (const segment of segments) {
-    if (!withTransactions.has(segment.baseOffset)) segment.transactions.noteMissing();
+  const basesOf = (suffix: string) => new Set(names.map((name) => offsetOfName(name, suffix)));
+  const [withOffsets, withTimes, withTransactions] = [
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+  ].map(basesOf);
+  for (const { baseOffset, size, transactions } of segments) {
+    if (withTransactions.has(baseOffset)) continue;
+    const isWhole = withOffsets.has(baseOffset) && withTimes.has(baseOffset);
+    if (isWhole || size === 0) transactions.noteMissing();
+    else transactions.doubtMissing();
   }
   const orphans: string[] = [];
   for (const name of names) {

@@ -6,8 +6,7 @@
 import type { Allowance } from "../../codec/allowance.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import { offsetOfRecords } from "../../codec/legacy.ts";
-import { remakeTransactionsOf } from "./opening.ts";
-import { isReady, needReady, openingInput } from "./readiness.ts";
+import { isReady, needReady, transactionsOf } from "./readiness.ts";
 import type { SliceLimits, SliceRead } from "./reader.ts";
 import type { LogState } from "./state.ts";
 import type { ProducerEntry } from "../producers/producer_state.ts";
@@ -189,9 +188,7 @@ export function abortedTransactions(
   const first = segments.indexFor(fetchOffset);
   let upTo = -1;
   for (let index = first; index < segments.list.length; index++) {
-    const segment = segments.list[index];
-    const { transactions } = segment;
-    if (!transactions.isSound(segment.baseOffset)) remakeTransactionsOf(openingInput(log), segment);
+    const transactions = transactionsOf(log, segments.list[index]);
     if (transactions.count === 0) continue;
     if (upTo < 0) upTo = upperBound(log, first, nextOffset);
     if (transactions.collect(fetchOffset, upTo, (each) => found.push(each))) break;

@@ -4,8 +4,16 @@
  */
 
 import { IoError } from "../files/files.ts";
-import { openClosedLog, openCrashedLog, type OpenedLog, type OpeningInput } from "./opening.ts";
+import {
+  openClosedLog,
+  openCrashedLog,
+  type OpenedLog,
+  type OpeningInput,
+  remakeTransactionsOf,
+} from "./opening.ts";
 import type { LogState } from "./state.ts";
+import type { Segment } from "../segment/segment.ts";
+import type { TransactionIndex } from "../segment/transaction_index.ts";
 
 /** Opens the log if it is not open yet. False (reported) when the disk fails or the log is offline. */
 export function isReady(log: LogState): boolean {
@@ -69,6 +77,13 @@ export function openingInput(log: LogState): OpeningInput {
     closedAt: log.unopened?.closedAt ?? null,
     onWarning: log.onWarning,
   };
+}
+
+/** A segment's index of transactions, made anew from the batches where it cannot be right. Throws `IoError`. */
+export function transactionsOf(log: LogState, segment: Segment): TransactionIndex {
+  const { transactions, baseOffset } = segment;
+  if (!transactions.isSound(baseOffset)) remakeTransactionsOf(openingInput(log), segment);
+  return transactions;
 }
 
 /** Finds out which segments there are. False (reported) when the disk fails. */

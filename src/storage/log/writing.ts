@@ -13,7 +13,7 @@ import {
   Refusal,
   refusedAppend,
 } from "./append.ts";
-import { isReady } from "./readiness.ts";
+import { isReady, transactionsOf } from "./readiness.ts";
 import { segmentFor } from "./rolling.ts";
 import { APPEND, type LogState } from "./state.ts";
 import { abortedTransaction } from "../producers/aborted.ts";
@@ -110,7 +110,8 @@ function noteCompleted(log: LogState, segment: Segment, completed: CompletedTran
   const { transactions } = segment;
   transactions.add(abortedTransaction(log.producers, completed));
   log.segments.directoryUnsynced ||= transactions.isUnmade;
-  log.attempt("write the transaction index of", () => transactions.write());
+  // One that is made anew has it from the batches.
+  log.attempt("write the transaction index of", () => transactionsOf(log, segment).write());
 }
 
 function noteEpoch(log: LogState, epoch: number, startOffset: number): void {

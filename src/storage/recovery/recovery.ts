@@ -366,6 +366,10 @@ export function remakeTransactions(i: ProducersInput, segment: Segment, upTo = I
   i.onWarning(`making ${segment.transactions.file.path} anew, which does not fit its segment`);
   const entries: AbortedTransaction[] = [];
   const { producers } = producersAt(i, segment.baseOffset);
+  if (segment !== i.segments[0]) {
+    // Without one, the next segment's index would be made from all that lies before it once more.
+    i.snapshots.write(segment.baseOffset, producers, i.segments.map(({ baseOffset }) => baseOffset));
+  }
   scanBatches(segment.log, 0, segment.size, (bytes, at, size) => {
     if (lastOffsetAt(bytes, at) >= upTo) return false;
     if (isIntact(bytes, at, size)) noteBatch(producers, bytes, at, i.now, (each) => entries.push(each));

@@ -6,6 +6,9 @@
  *
  * Entries stay in memory until they are on the device, and are in the file at once: the compactor's thread reads it. What
  * is looked up is kept a block at a time, since a reader goes on where it was.
+ *
+ * A file that was found empty, or that ends inside of an entry, has lost something. It stays as it is, so that the next
+ * process knows too, until it is made anew from the batches: {@link TransactionIndex.isSound} asks for that.
  */
 
 import { readInt16, readInt64, writeInt16, writeInt64 } from "../../codec/big_endian.ts";
@@ -83,8 +86,12 @@ export class TransactionIndex {
   /** Entries of the file from `blockFirst` on, as they were last looked up. */
   private block: Uint8Array = NO_BYTES;
   private blockFirst = 0;
-  /** The file may go on behind its entries: a write failed, or was cut short. */
+  /** The file may go on behind its entries: a write failed. */
   private isTorn = false;
+  /** The file was found in a state in which entries must be missing. */
+  private isBroken = false;
+  /** How often entries were taken away: a sync that began before says nothing of those there are. */
+  private cuts = 0;
   /** What is in the file was looked at, or written here. */
   private isChecked = false;
   /** Whether the block was looked at since {@link rest}. */
@@ -98,13 +105,28 @@ export class TransactionIndex {
     this.isChecked = true;
   }
 
+  /**
+   * Notes that there is no file, nor one of another index: who has removed those has them made anew, and may have removed this
+   * one too, which nothing else would tell. An empty file says so to the next process.
+   */
+  doubtMissing(): void {
+    this.synced = 0;
+    this.isBroken = true;
+    try {
+      this.file.create();
+    } catch (error) {
+      // Nor will the disk take the other indexes, and they still tell.
+      if (!(error instanceof IoError)) throw error;
+    }
+  }
+
   /** Throws `IoError`. */
   private open(): void {
     if (this.synced >= 0) return;
     const exists = this.file.exists();
     const size = exists ? this.file.get().size() : 0;
     this.synced = Math.floor(size / TRANSACTION_ENTRY_BYTES);
-    this.isTorn = exists && (size === 0 || size % TRANSACTION_ENTRY_BYTES !== 0);
+    this.isBroken = exists && (size === 0 || size % TRANSACTION_ENTRY_BYTES !== 0);
   }
 
   /** Throws `IoError` when the file has to be looked at first. */
@@ -139,6 +161,11 @@ export class TransactionIndex {
   write(): void {
     if (!this.isDue) return;
     this.open();
+    if (this.isBroken) {
+      // For the next process, where doubtMissing() could not leave it.
+      this.file.create();
+      return;
+    }
     const from = this.written * TRANSACTION_ENTRY_BYTES;
     const bytes = this.tail.subarray(from, this.kept * TRANSACTION_ENTRY_BYTES);
     const { isTorn } = this;
@@ -162,15 +189,15 @@ export class TransactionIndex {
   async sync(): Promise<void> {
     if (this.kept === 0) return;
     this.write();
-    const covered = this.kept;
+    if (this.isBroken) return;
+    const { kept: covered, cuts } = this;
     try {
       await this.file.sync();
     } catch (error) {
       this.written = 0;
       throw error;
     }
-    // Cut off meanwhile, or even begun anew.
-    if (this.kept < covered) return;
+    if (this.cuts !== cuts) return;
     this.tail = this.tail.slice(covered * TRANSACTION_ENTRY_BYTES);
     this.kept -= covered;
     this.written -= covered;
@@ -245,6 +272,7 @@ export class TransactionIndex {
   isSound(baseOffset: number): boolean {
     if (this.isChecked) return true;
     const { count } = this;
+    if (this.isBroken) return false;
     let before = -1;
     for (let index = 0; index < count; index++) {
       const { bytes, at } = this.bytesAt(index);
@@ -274,9 +302,16 @@ export class TransactionIndex {
     const { count } = this;
     let kept = count;
     while (kept > 0 && this.at(kept - 1).lastOffset >= offset) kept--;
+    if (this.isBroken && kept >= this.synced) {
+      // Only the batches tell whether what it has lost is cut off.
+      this.kept = kept - this.synced;
+      return;
+    }
     if (kept === count && !this.isTorn) return;
     if (kept === 0) return this.reset();
-    this.isTorn ||= kept < this.synced + this.written;
+    this.cuts++;
+    this.isTorn ||= this.isBroken || kept < this.synced + this.written;
+    this.isBroken = false;
     this.synced = Math.min(this.synced, kept);
     this.kept = kept - this.synced;
     this.written = Math.min(this.written, this.kept);
@@ -286,7 +321,7 @@ export class TransactionIndex {
 
   /** Forgets all entries, and removes the file. Throws `IoError`. */
   reset(): void {
-    if (this.synced !== 0 || this.written > 0 || this.isTorn) this.file.remove();
+    if (this.synced !== 0 || this.written > 0 || this.isTorn || this.isBroken) this.file.remove();
     this.forgetEntries(0);
   }
 
@@ -294,7 +329,8 @@ export class TransactionIndex {
     this.synced = synced;
     this.kept = this.written = 0;
     this.tail = this.block = NO_BYTES;
-    this.isTorn = false;
+    this.cuts++;
+    this.isTorn = this.isBroken = false;
     this.isChecked = true;
   }
 }

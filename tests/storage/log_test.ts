@@ -9,6 +9,7 @@ import {
   append,
   batch,
   contentOf,
+  damage,
   mustAppend,
   offsetEntries,
   offsetsIn,
@@ -374,6 +375,36 @@ Deno.test("Log in a failed state answers KAFKA_STORAGE_ERROR, and works again wh
     2,
     "t-0: appends to the log work again",
   ]);
+});
+
+Deno.test("Log tells of what goes on failing once, although appends work, and of its end", async () => {
+  let broken = true;
+  const files = new FaultyFiles(
+    new MemoryFiles(() => START),
+    ({ kind, path }) => broken && kind === "sync" && path.endsWith(".log") ? { code: "EIO" } : null,
+  );
+  const { log, warnings } = await openLog({}, files);
+  for (let i = 0; i < 5; i++) {
+    mustAppend(log, batch(1));
+    await log.flushNow();
+  }
+  assertEquals(warnings.map((line) => line.replace(/: Cannot .*/, "")), ["t-0: cannot flush the log"]);
+  broken = false;
+  await log.flushNow();
+  assertEquals(warnings.slice(1), ["t-0: it can flush the log again"]);
+});
+
+Deno.test("Log tells of a damaged place once, although others work", async () => {
+  const { log, warnings, files } = await openLog({ indexIntervalBytes: 1 });
+  for (let i = 0; i < 3; i++) mustAppend(log, batch(1));
+  const path = `${log.path}/00000000000000000000.log`;
+  damage(files, path, contentOf(files, path).length / 3 + 8, new Uint8Array(4));
+  for (let i = 0; i < 5; i++) {
+    assertEquals(log.read(1, LIMITS).errorCode, ErrorCode.KAFKA_STORAGE_ERROR);
+    mustAppend(log, batch(1));
+    assertEquals(log.read(0, LIMITS).errorCode, ErrorCode.NONE);
+  }
+  assertEquals(warnings.filter((line) => line.includes("cannot read")).length, 1);
 });
 
 Deno.test("Log.close() leaves the index entries that Kafka would", async () => {

@@ -350,6 +350,31 @@ for (const [what, doDamage] of Object.entries(damages)) {
   });
 }
 
+Deno.test("a transaction index that cannot be written is told of once, and when it is written again", async () => {
+  let isFull = false;
+  const full = new FaultyFiles(
+    new MemoryFiles(() => START),
+    ({ kind, path }) => isFull && kind !== "read" && path.includes(".txnindex") ? { code: "ENOSPC" } : null,
+  );
+  const { log, warnings, write, abort } = await transactionalLog({}, full);
+  const abortSome = () => {
+    for (let i = 0; i < 5; i++) {
+      write(1);
+      abort(1);
+    }
+  };
+  write(1);
+  isFull = true;
+  abortSome();
+  assertEquals(warnings.map((line) => line.replace(/: Cannot .*/, "")), [
+    "t-0: cannot write indexes of the log",
+  ]);
+  isFull = false;
+  abortSome();
+  assertEquals(warnings.slice(1), ["t-0: it can write indexes of the log again"]);
+  assertEquals(offsetsOf(log).length, 10);
+});
+
 Deno.test("recovery makes a transaction index anew that may have lost entries below the recovery point", async () => {
   for (const bytes of [10, Infinity]) {
     const { log, files, manager, clock, write, abort } = await transactionalLog();

@@ -5,7 +5,7 @@
 
 import { IoError } from "../files/files.ts";
 import { needReady } from "./readiness.ts";
-import type { LogState } from "./state.ts";
+import { FLUSH, FLUSH_INDEXES, type LogState, WRITE_INDEXES } from "./state.ts";
 
 /** Whether a restart after a crash would have to read something. */
 export function hasUnflushed(log: LogState): boolean {
@@ -14,10 +14,10 @@ export function hasUnflushed(log: LogState): boolean {
 
 /** Rejects with `IoError`: the recovery point stays then, and whoever waited must not acknowledge anything. */
 export function flush(log: LogState): Promise<void> {
-  return flushBy(log, () => log.flusher.flush());
+  return flushBy(log, FLUSH, () => log.flusher.flush());
 }
 
-async function flushBy(log: LogState, work: () => Promise<void>): Promise<void> {
+async function flushBy(log: LogState, action: string, work: () => Promise<void>): Promise<void> {
   if (log.unopened?.how === "closed") return;
   needReady(log);
   const { truncations } = log;
@@ -25,12 +25,13 @@ async function flushBy(log: LogState, work: () => Promise<void>): Promise<void> 
   if (truncations !== log.truncations) {
     throw new IoError("sync", log.segments.place.path, "the end of the log was cut off meanwhile");
   }
+  log.works(action);
 }
 
 /** Flushes, and notes the time for `flush.ms`. Failures are reported, and the promise resolves. */
 export function flushNow(log: LogState): Promise<void> {
   log.lastFlushMs = log.clock.monotonic();
-  return flush(log).catch((error) => log.report("flush", error));
+  return flush(log).catch((error) => log.report(FLUSH, error));
 }
 
 /** Whether a restart after a crash would read something only because its indexes are not on the device. */
@@ -51,7 +52,8 @@ export function shortenRecovery(log: LogState): Promise<void> {
   if (log.unopened !== null) return Promise.resolve();
   log.attempt("write a producer snapshot of", () => writeSnapshot(log));
   log.lastFlushMs = log.clock.monotonic();
-  return flushBy(log, () => log.flusher.flushWithIndexes()).catch((error) => log.report("flush", error));
+  return flushBy(log, FLUSH_INDEXES, () => log.flusher.flushWithIndexes())
+    .catch((error) => log.report(FLUSH_INDEXES, error));
 }
 
 /** Has the indexes' entries written that wait in memory, if nothing was appended since the last call. */
@@ -59,7 +61,7 @@ export function rest(log: LogState): void {
   if (log.unopened !== null) return;
   const { active } = log.segments;
   if (log.endOffset === log.restedAt && active !== undefined) {
-    log.attempt("write indexes of", () => active.writeIndexes());
+    log.attempt(WRITE_INDEXES, () => active.writeIndexes());
   }
   log.restedAt = log.endOffset;
   if (!log.looksUpTransactions) return;

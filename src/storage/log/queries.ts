@@ -47,7 +47,7 @@ export function read(log: LogState, fetchOffset: number, limits: ReadLimits): Re
     const { bytes, nextOffset } = log.reader.read(fetchOffset, limits, indexIntervalBytes, log.isDense);
     return { errorCode: ErrorCode.NONE, bytes, nextOffset };
   } catch (error) {
-    log.report("read", error);
+    log.reportRead("read", error);
     return empty(ErrorCode.KAFKA_STORAGE_ERROR);
   }
 }
@@ -58,7 +58,7 @@ export function slice(log: LogState, fetchOffset: number, limits: SliceLimits): 
   try {
     return log.reader.slice(fetchOffset, limits, log.endOffset, log.config.indexIntervalBytes);
   } catch (error) {
-    log.report("read", error);
+    log.reportRead("read", error);
     return null;
   }
 }
@@ -72,7 +72,7 @@ export function readAhead(log: LogState, fetchOffset: number, maxBytes: number):
   try {
     return log.reader.readAhead(fetchOffset, maxBytes, log.config.indexIntervalBytes);
   } catch (error) {
-    log.report("read", error);
+    log.reportRead("read", error);
     return null;
   }
 }
@@ -142,7 +142,7 @@ function searched<T>(log: LogState, search: () => T): T {
   try {
     return search();
   } catch (error) {
-    log.report("search", error);
+    log.reportRead("search", error);
     throw error;
   }
 }

@@ -53,8 +53,12 @@ export interface LogOptions {
   onTakenBack?(): void;
 }
 
-/** What could not be done, as {@link LogState.report} is told of an append. */
-export const APPEND = "append to";
+/** What could not be done, as {@link LogState.report} and {@link LogState.works} are told of it. */
+export const APPEND = "append to", WRITE_INDEXES = "write indexes of";
+export const FLUSH = "flush", FLUSH_INDEXES = "flush indexes of";
+
+/** So many failed reads are remembered by their texts. */
+const MOST_READS_TOLD = 100;
 
 /** How to open a log at its next use. */
 export interface Unopened {
@@ -127,8 +131,10 @@ export class LogState {
 
   /** A failed append may have left bytes after the end of the active segment. */
   tailDirty = false;
-  /** Some operation failed, and was reported; the next append to succeed reports that too. */
-  private failing = false;
+  /** What failed, which was told, and did not succeed since. */
+  private readonly failing = new Set<string>();
+  /** The texts of reads that failed: what is damaged will fail again each time. */
+  private readonly readsTold = new Set<string>();
 
   constructor(o: LogOptions) {
     this.topic = o.topic;
@@ -210,6 +216,7 @@ export class LogState {
   attempt(action: string, work: () => void): boolean {
     try {
       work();
+      this.works(action);
       return true;
     } catch (error) {
       this.report(action, error);
@@ -217,12 +224,15 @@ export class LogState {
     }
   }
 
-  /** Reports the first failure in a row; anything but the disk's is a bug and goes on. */
+  /**
+   * Reports a failure, once until {@link works} is told of the same action: while appends fail, of them alone. Anything but
+   * the disk's is a bug and goes on.
+   */
   report(action: string, error: unknown): void {
     if (!(error instanceof IoError)) throw error;
     // One that was deleted or given up misses its files: nobody has to look after that.
-    if (this.failing || this.segments.gone) return;
-    this.failing = true;
+    if (this.failing.has(APPEND) || this.failing.has(action) || this.segments.gone) return;
+    this.failing.add(action);
     const consequence = error.isFull
       ? "; producers get KAFKA_STORAGE_ERROR for what does not fit, and it goes on by itself when there is room"
       : action === APPEND
@@ -231,11 +241,20 @@ export class LogState {
     this.onWarning(`${this.name}: cannot ${action} the log: ${error.message}${consequence}`);
   }
 
-  /** An append succeeded: if something had failed before, that is over. */
-  diskWorks(): void {
-    if (!this.failing) return;
-    this.failing = false;
-    if (this.segments.syncFailed) this.segments.noteSyncFailed();
-    this.onWarning(`${this.name}: appends to the log work again`);
+  /** As {@link report}, for reads, which may fail in one place and work in all others. */
+  reportRead(action: string, error: unknown): void {
+    if (!(error instanceof IoError)) throw error;
+    if (this.failing.has(APPEND) || this.readsTold.has(error.message)) return;
+    if (this.readsTold.size >= MOST_READS_TOLD) this.readsTold.clear();
+    this.readsTold.add(error.message);
+    this.report(action, error);
+    this.failing.delete(action);
+  }
+
+  /** Something succeeded: if it had failed before, that is over. */
+  works(action: string): void {
+    if (!this.failing.delete(action)) return;
+    const what = action === APPEND ? "appends to the log work" : `it can ${action} the log`;
+    this.onWarning(`${this.name}: ${what} again`);
   }
 }

@@ -15,7 +15,7 @@ import {
 } from "./append.ts";
 import { isReady, transactionsOf } from "./readiness.ts";
 import { segmentFor } from "./rolling.ts";
-import { APPEND, type LogState } from "./state.ts";
+import { APPEND, type LogState, WRITE_INDEXES } from "./state.ts";
 import { abortedTransaction } from "../producers/aborted.ts";
 import type { CompletedTransaction, WrittenBatch } from "../producers/producer_state.ts";
 import type { Segment } from "../segment/segment.ts";
@@ -98,9 +98,10 @@ function write(
   segment.unsynced = true;
   log.endOffset = nextOffset;
   log.bytesToRecover += bytes.length;
-  log.diskWorks();
+  log.works(APPEND);
+  if (log.segments.syncFailed) log.segments.noteSyncFailed();
   // Entries that cannot be written now are kept, and written with the next ones.
-  if (segment.indexesDue) log.attempt("write indexes of", () => segment.writeIndexes());
+  if (segment.indexesDue) log.attempt(WRITE_INDEXES, () => segment.writeIndexes());
   return true;
 }
 
@@ -111,7 +112,7 @@ function noteCompleted(log: LogState, segment: Segment, completed: CompletedTran
   transactions.add(abortedTransaction(log.producers, completed));
   log.segments.directoryUnsynced ||= transactions.isUnmade;
   // One that is made anew has it from the batches.
-  log.attempt("write the transaction index of", () => transactionsOf(log, segment).write());
+  log.attempt(WRITE_INDEXES, () => transactionsOf(log, segment).write());
 }
 
 function noteEpoch(log: LogState, epoch: number, startOffset: number): void {

@@ -178,8 +178,15 @@ async function start(
   await host.takeOver(producerIds);
   kafka.note(metadataDirectory);
 
-  const report = warningsTo(getLogger("coordinators"));
-  const coordination = new Coordination({ config, cluster, replicas, producerIds, report });
+  const coordinatorsLog = getLogger("coordinators");
+  const coordination = new Coordination({
+    config,
+    cluster,
+    replicas,
+    producerIds,
+    report: warningsTo(coordinatorsLog),
+    inform: (text) => coordinatorsLog.info("{text}", { text }),
+  });
   const slowAppends = new SlowAppends(clock);
   opened.push(() => slowAppends.close());
   const mover = new LogMover({

@@ -25,6 +25,7 @@ export interface CoordinationOptions {
   readonly replicas: Replicas;
   readonly producerIds: ProducerIds;
   readonly report: (problem: string) => void;
+  readonly inform: (text: string) => void;
 }
 
 export class Coordination {
@@ -35,7 +36,7 @@ export class Coordination {
   private readonly creationProblems = new Map<string, string>();
 
   constructor(private readonly o: CoordinationOptions) {
-    const { config, cluster, replicas, report } = o;
+    const { config, cluster, replicas, report, inform } = o;
     const world = { clock: systemClock, timers: systemTimers, report };
     this.markers = new MarkerWriter({
       partition: (topic, index) => replicas.get(topic, index),
@@ -55,6 +56,7 @@ export class Coordination {
     this.transactions = new TransactionService({
       ...world,
       config: transactionsConfig(config),
+      inform,
       newProducerId: () => this.newProducerId(),
       partitionCount: () =>
         this.partitionCount(TRANSACTIONS_TOPIC, config.get("transaction.state.log.num.partitions")),

@@ -80,6 +80,7 @@ async function start(
     } as unknown as Cluster,
     replicas,
     producerIds: ids as unknown as ProducerIds,
+    inform: () => {},
     report: (problem) => reports.push(problem),
   });
   return {

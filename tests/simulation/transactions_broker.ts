@@ -100,6 +100,7 @@ export class SimulatedBroker {
     });
     this.transactions = new TransactionService({
       ...world,
+      inform: () => {},
       config: defaultConfig,
       newProducerId: () => Promise.resolve(o.newProducerId()),
       partitionCount: () => 1,

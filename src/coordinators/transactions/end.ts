@@ -10,6 +10,9 @@ import type { EndOfTransaction, EndTxnReply, EndTxnRequest, TopicPartition } fro
 import { isEnding, producerError, raisesEpoch, type Turn } from "./turn.ts";
 import { FIRST_RAISING_EPOCH, isEpochExhausted, MAX_EPOCH, NO_TIMEOUT, type Transaction } from "./types.ts";
 
+/** How much of a transactional id is told. */
+const MAX_NAME_UNITS = 255;
+
 export function endTxn(
   turn: Turn,
   ticket: Ticket,
@@ -120,8 +123,18 @@ function withRaisedEpoch(
  * Aborts a transaction that is under way against its producer, which is fenced by an epoch that it was not told. That may
  * be the last one, which no producer is given; then `newProducerId` is the id to go on with.
  */
-export function abortFencing(turn: Turn, transaction: Transaction, newProducerId: number | null): void {
-  const { producerEpoch } = transaction;
+export function abortFencing(
+  turn: Turn,
+  transaction: Transaction,
+  newProducerId: number | null,
+  reason: string,
+): void {
+  const { transactionalId, producerId, producerEpoch } = transaction;
+  const name = JSON.stringify(transactionalId.slice(0, MAX_NAME_UNITS));
+  turn.effects.push({
+    notice:
+      `Aborting the transaction of ${name}, producer ${producerId} with epoch ${producerEpoch}: ${reason}`,
+  });
   // Only in a log of another broker's: nothing is higher, so the marker has the epoch that the records have.
   const isHighest = producerEpoch === MAX_EPOCH;
   turn.prepareEnd({
@@ -165,7 +178,12 @@ export function abortIfTimedOut(turn: Turn, transactionalId: string): void {
   if (transaction?.status !== "Ongoing") return;
   const { startMs, transactionTimeoutMs } = transaction;
   if (transactionTimeoutMs === NO_TIMEOUT || startMs + transactionTimeoutMs >= turn.now.settledMs) return;
-  abortFencing(turn, transaction, null);
+  abortFencing(
+    turn,
+    transaction,
+    null,
+    `it took longer than the ${transactionTimeoutMs} ms that its producer asked for`,
+  );
 }
 
 /** Looks at all transactions that are under way again after the interval; not at all where there are none. */

@@ -23,17 +23,18 @@ export function initProducerId(
     return begin(turn, ticket, request, newTransaction(turn, request, newProducerId));
   }
   if (!mayBeOf(transaction, request)) return turn.reply(ticket, initFailed(ErrorCode.PRODUCER_FENCED));
+  const hasEpoch = request.producerId !== NONE;
   if (isEnding(transaction)) return turn.reply(ticket, initFailed(ErrorCode.CONCURRENT_TRANSACTIONS));
   if (transaction.status === "Ongoing") {
     if (isEpochExhausted(transaction.producerEpoch) && newProducerId === null) {
       return turn.reply(ticket, { needsProducerId: true });
     }
-    abortFencing(turn, transaction, newProducerId);
+    const reason = hasEpoch ? "its producer begins anew" : "another producer came with its transactional id";
+    abortFencing(turn, transaction, newProducerId, reason);
     // The client asks again, and gets an epoch that is higher once more.
     return turn.reply(ticket, initFailed(ErrorCode.CONCURRENT_TRANSACTIONS));
   }
   const { producerEpoch } = transaction;
-  const hasEpoch = request.producerId !== NONE;
   // A timeout took the last epoch, which no producer is given: the one before it gets a new id.
   const isFencedLast = producerEpoch === MAX_EPOCH && request.producerEpoch === transaction.lastProducerEpoch;
   const isCurrent = request.producerEpoch === producerEpoch;

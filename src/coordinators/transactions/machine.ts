@@ -9,7 +9,7 @@ import { abortIfTimedOut, askForMarkers, endTxn, markersWritten, rescheduleAbort
 import { decodeFact, encodeFact, type TransactionFact } from "./facts.ts";
 import { initProducerId } from "./init.ts";
 import { addPartitions } from "./partitions.ts";
-import type { TransactionsInput, TransactionsReply, WriteMarkers } from "./requests.ts";
+import type { Notice, TransactionsInput, TransactionsReply, WriteMarkers } from "./requests.ts";
 import { isEnding, type TransactionsDecision, type TransactionsMark, Turn } from "./turn.ts";
 import type { TransactionsState } from "./types.ts";
 
@@ -19,7 +19,7 @@ export const transactionsMachine: Machine<
   TransactionFact,
   TransactionsMark,
   TransactionsReply,
-  WriteMarkers
+  WriteMarkers | Notice
 > = {
   decide,
   applyFact,

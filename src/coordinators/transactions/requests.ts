@@ -126,6 +126,11 @@ export type TransactionsInput =
   | { type: "scheduleAbortCheck" }
   | { type: "scheduleExpiryCheck" };
 
+/** What whoever runs the broker may want to know: why a producer finds that it was fenced. */
+export interface Notice {
+  readonly notice: string;
+}
+
 /** The request of a producer with a transactional id. */
 export type TransactionalInit = InitProducerIdRequest & { readonly transactionalId: string };
 

@@ -25,6 +25,7 @@ import type {
   ListTransactionsReply,
   ListTransactionsRequest,
   NeedsProducerId,
+  Notice,
   TransactionsInput,
   TransactionsReply,
   WriteMarkers,
@@ -38,7 +39,7 @@ export type TransactionShard = Shard<
   TransactionFact,
   TransactionsMark,
   TransactionsReply,
-  WriteMarkers
+  WriteMarkers | Notice
 >;
 
 /** What the composition root supplies. */
@@ -54,6 +55,8 @@ export interface TransactionServicePorts extends MarkerSenderPorts {
   readonly leaderEpoch: (partition: number) => number;
   readonly timers: Timers;
   readonly report: (problem: string) => void;
+  /** Hears of transactions that end against their producers. */
+  readonly inform: (text: string) => void;
 }
 
 export class TransactionService {
@@ -79,12 +82,14 @@ export class TransactionService {
       clock,
       timers,
       background: this.background,
-      onEffect: (markers) =>
+      onEffect: (effect) => {
+        if ("notice" in effect) return this.ports.inform(effect.notice);
         this.markers.send(
-          markers,
+          effect,
           leaderEpoch(partition),
-          (partitions) => shard.tell({ type: "markersWritten", ending: markers, partitions }),
-        ),
+          (partitions) => shard.tell({ type: "markersWritten", ending: effect, partitions }),
+        );
+      },
       report: (problem) => report(`__transaction_state-${partition}: ${problem}`),
     });
     return shard;

@@ -2,7 +2,7 @@
 import { ErrorCode } from "../../codec/errors.ts";
 import type { Decision, Instant, Reply, Ticket } from "../machine.ts";
 import type { TransactionFact } from "./facts.ts";
-import type { TopicPartition, TransactionsReply, WriteMarkers } from "./requests.ts";
+import type { Notice, TopicPartition, TransactionsReply, WriteMarkers } from "./requests.ts";
 import {
   FIRST_RAISING_EPOCH,
   MAX_EPOCH,
@@ -33,7 +33,7 @@ export type TransactionsDecision = Decision<
   TransactionFact,
   TransactionsMark,
   TransactionsReply,
-  WriteMarkers
+  WriteMarkers | Notice
 >;
 
 const NO_PARTITIONS: PartitionSet = new Map();
@@ -41,7 +41,7 @@ const NO_PARTITIONS: PartitionSet = new Map();
 export class Turn {
   readonly facts: TransactionFact[] = [];
   readonly marks: TransactionsMark[] = [];
-  readonly effects: WriteMarkers[] = [];
+  readonly effects: (WriteMarkers | Notice)[] = [];
   readonly replies: Reply<TransactionsReply>[] = [];
   divisible = false;
 

@@ -68,6 +68,9 @@ for (const version of [0, 2]) {
     await stage.add(producer("A/0"), [0, 1], { version });
     assertEquals(await stage.initText(), "CONCURRENT_TRANSACTIONS");
     assertEquals(stage.takeMarkers(), ["t-0 ABORT A/1", "t-1 ABORT A/1"]);
+    assertEquals(stage.notices, [
+      'Aborting the transaction of "tx", producer 1000 with epoch 0: another producer came with its transactional id',
+    ]);
     assertEquals(await stage.state(), "CompleteAbort A/1");
     assertEquals(await stage.initText(), "A/2");
     assertEquals(await stage.end(producer("A/0"), true, version), "PRODUCER_FENCED");
@@ -89,6 +92,9 @@ for (const version of [0, 2]) {
     await stage.advance(10_001);
     assertEquals(stage.takeMarkers(), ["t-0 ABORT A/1"]);
     assertEquals(await stage.state(), "CompleteAbort A/1");
+    assertEquals(stage.notices, [
+      'Aborting the transaction of "tx", producer 1000 with epoch 0: it took longer than the 60000 ms that its producer asked for',
+    ]);
     // In protocol 2 that is the epoch before the last end, which was the other one.
     const late = version === 2 ? "INVALID_TXN_STATE" : "PRODUCER_FENCED";
     assertEquals(await stage.end(producer("A/0"), true, version), late);

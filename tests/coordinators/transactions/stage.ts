@@ -40,6 +40,8 @@ export class Stage {
   /** When a marker was written or could not be, in steady ms. */
   readonly attempts: number[] = [];
   readonly problems: string[] = [];
+  /** What whoever runs the broker was told. */
+  readonly notices: string[] = [];
   /** How long it takes to write one. */
   msPerMarker = 0;
   newProducerId = () => Promise.resolve(this.ids.next++);
@@ -68,6 +70,7 @@ export class Stage {
       },
       exists: (topic) => !this.missingTopics.has(topic),
       report: (problem) => this.problems.push(problem),
+      inform: (text) => this.notices.push(text),
     });
     this.service.open(0);
   }

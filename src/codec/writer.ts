@@ -112,7 +112,8 @@ export class Writer {
     if (typeof value === "bigint") {
       this.view.setBigInt64(at, value);
     } else {
-      assert(Number.isSafeInteger(value), `int64 from ${value}, which is not a safe integer`);
+      // The text is made only when it is needed: for each number it would be most of what writing costs.
+      if (!Number.isSafeInteger(value)) assert(false, `int64 from ${value}, which is not a safe integer`);
       this.view.setInt32(at, Math.floor(value / 0x1_0000_0000));
       this.view.setUint32(at + 4, value >>> 0);
     }

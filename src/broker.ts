@@ -58,6 +58,8 @@ const UPKEEP_EVERY_MS = 1000;
 const STOP_PATIENCE_MS = 2000;
 /** What quiet connections keep for reading, all of them together; less where memory for requests is set to less. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+/** For answers that are far larger than their requests, all of them together; less where memory is set to less. */
+const MAX_LARGE_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Produce requests of one connection whose acknowledgement is out. */
 const MAX_PIPELINED = 64;
 
@@ -108,6 +110,7 @@ async function start(
     }), warn),
     maxIdleMs: config.get("connections.max.idle.ms"),
     budget: new MemoryBudget(inFlightBytes),
+    answers: new MemoryBudget(Math.min(MAX_LARGE_ANSWER_BYTES, inFlightBytes / 4)),
     // As much again as requests may take; Kafka has no setting for answers, which come from the page cache there.
     maxUnsentBytes: inFlightBytes,
     maxKeptBytes: Math.min(MAX_KEPT_BYTES, inFlightBytes / 4),

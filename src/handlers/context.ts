@@ -75,6 +75,11 @@ export interface RequestContext {
   readonly sendsFiles: boolean;
   /** Buffers for the answer, which are taken back when it is out. */
   readonly loans: Lender;
+  /**
+   * Counts so many more bytes of an answer that may be far larger than its request; to be called before they are made. What
+   * it gives is to be waited for: others have the memory. Then the connection may be over, and nobody wants the answer.
+   */
+  growAnswer(bytes: number): Promise<void> | null;
   /** Set by a handler that waits: called when the connection goes away, so that the wait ends at once. */
   onDisconnect: (() => void) | null;
   /** Cuts the connection off where the protocol has no answer; `reason` goes into the log. */

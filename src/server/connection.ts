@@ -9,6 +9,7 @@ import { isPromiseLike } from "../base/later.ts";
 import { MalformedFrame, Unwritable } from "../codec/malformed.ts";
 import type { ClientSoftware } from "../handlers/context.ts";
 import { ANONYMOUS, type Principal } from "../security/principal.ts";
+import { AnswerRoom } from "./answer_room.ts";
 import { type Answer, AnswerWriter, type UnsentAnswers } from "./answer_writer.ts";
 import { isDisconnect } from "./disconnects.ts";
 import { FrameCutter, type KeptChunks } from "./frames.ts";
@@ -58,6 +59,8 @@ export interface Peer {
   readonly sendsFiles: boolean;
   /** Called when the connection ends while a request waits. */
   onDisconnect: (() => void) | null;
+  /** Counts so many more bytes of the answer in the making; a promise resolves when there is memory, or the connection is over. */
+  growAnswer(bytes: number): Promise<void> | null;
   /** Cuts the connection off, once what was asked before is answered; `reason` goes into the log. */
   disconnect(reason: string): void;
   /** Has no further request handled for `ms` from now; answers go out (KIP-219). */
@@ -67,7 +70,15 @@ export interface Peer {
 /** The place of an answer in the order of requests. */
 interface Slot {
   answer: Answer | undefined;
-  readonly sent: (() => void) | undefined;
+  sent: (() => void) | undefined;
+}
+
+/** The memory of the whole broker that connections take their shares of. */
+export interface SharedMemory {
+  /** For requests. */
+  readonly budget: MemoryBudget;
+  /** For answers that are made piece by piece, until they are sent. */
+  readonly answers: MemoryBudget;
 }
 
 export interface ConnectionLimits {
@@ -117,6 +128,8 @@ export class Connection implements Peer {
   private heldClaim: Claim | null = null;
   /** Since when this connection has had the memory of one of the two, on the monotonic clock. */
   private claimedAtMs = 0;
+  /** Of the memory for large answers; null while it did not need any. */
+  private answerRoom: AnswerRoom | null = null;
   /** Since when it is not read, because there is no memory for the frame that has begun; null when it is not so. */
   private waitsForMemorySinceMs: number | null = null;
   /** When the frame that is being read counts as stalled, unless more of it comes. */
@@ -142,7 +155,7 @@ export class Connection implements Peer {
     readonly listenerName: string,
     private readonly dispatcher: Dispatcher,
     private readonly limits: ConnectionLimits,
-    private readonly budget: MemoryBudget,
+    private readonly memory: SharedMemory,
     private readonly monotonic: () => number,
     allUnsent: UnsentAnswers = { bytes: 0 },
     kept?: KeptChunks,
@@ -211,6 +224,16 @@ export class Connection implements Peer {
   memoryHeldMs(now: number): number {
     const held = this.heldClaim ?? (this.waitsForMemorySinceMs === null ? this.claim : null);
     return held === null ? 0 : now - this.claimedAtMs;
+  }
+
+  /** How long it has had memory that others wait for, for answers that are being made or not taken. */
+  answerHeldMs(now: number): number {
+    return this.answerRoom?.heldMs(now) ?? 0;
+  }
+
+  /** How long it has been waiting for such memory. */
+  answerWaitMs(now: number): number {
+    return this.answerRoom?.waitMs(now) ?? 0;
   }
 
   /**
@@ -285,7 +308,7 @@ export class Connection implements Peer {
     const bytes = this.reading === null ? this.cutter.missingBytes() : 0;
     if (bytes === 0 || this.closed) return;
     if (this.claim === null) {
-      this.claim = this.budget.claim(this.cutter.pendingSize()!);
+      this.claim = this.memory.budget.claim(this.cutter.pendingSize()!);
       this.claimedAtMs = this.monotonic();
       this.stallsAtMs = this.claimedAtMs + STALL_MS;
     }
@@ -338,6 +361,7 @@ export class Connection implements Peer {
     answer.then((ready) => {
       claim?.release();
       slot.answer = ready;
+      if (this.answerRoom !== null) slot.sent = this.answerRoom.untilSent(sent);
       this.writer.count(ready);
       this.release();
     }).then(undefined, (error) => {
@@ -349,6 +373,12 @@ export class Connection implements Peer {
     // What was answered so far goes out before the wait.
     this.endTurn();
     return !pipelines || this.pending.length >= this.limits.maxPipelined;
+  }
+
+  growAnswer(bytes: number): Promise<void> | null {
+    if (this.closed) return null;
+    this.answerRoom ??= new AnswerRoom(this.memory.answers, this.monotonic);
+    return this.answerRoom.grow(bytes);
   }
 
   /** Sends what was answered in this turn, after those have been answered who waited for what it brought. */
@@ -517,6 +547,7 @@ export class Connection implements Peer {
     this.cutter.close();
     this.claim?.release();
     this.heldClaim?.release();
+    this.answerRoom?.close();
     this.wakeDrained();
     this.endMute?.();
   }

@@ -209,6 +209,9 @@ class Context implements RequestContext {
   set onDisconnect(callback: (() => void) | null) {
     this.peer.onDisconnect = callback;
   }
+  growAnswer(bytes: number): Promise<void> | null {
+    return this.peer.growAnswer(bytes);
+  }
   disconnect(reason: string): void {
     this.peer.disconnect(reason);
   }

@@ -2,10 +2,15 @@
 import { StartupError } from "../base/startup_error.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { Connection, type ConnectionLimits, type Dispatcher, type UnsentAnswers } from "./connection.ts";
+import {
+  Connection,
+  type ConnectionLimits,
+  type Dispatcher,
+  type SharedMemory,
+  type UnsentAnswers,
+} from "./connection.ts";
 import { DelayedCloses } from "./delayed_close.ts";
 import { KeptChunks } from "./frames.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
 import type { SystemSockets } from "./sendfile.ts";
 
 /** An address to bind, by the name of its listener. */
@@ -16,7 +21,7 @@ export interface Bind {
   readonly port: number;
 }
 
-export interface ServerOptions {
+export interface ServerOptions extends SharedMemory {
   readonly limits: ConnectionLimits;
   /** Asked anew for each connection: the setting may change. */
   readonly maxConnections: () => number;
@@ -29,7 +34,6 @@ export interface ServerOptions {
   /** How many connections one address may have ("127.0.0.1"); asked anew as well. No bound when left out. */
   readonly maxConnectionsOf?: (address: string) => number;
   readonly maxIdleMs: number;
-  readonly budget: MemoryBudget;
   /** When a frame has waited so long for memory, those that have had some for as long are cut off; 30 s if left out. */
   readonly maxMemoryWaitMs?: number;
   /** Answers that clients have not taken, of all connections; beyond it they are cut off. No bound when left out. */
@@ -162,7 +166,7 @@ export class Server {
       bind.listenerName,
       dispatcher,
       options.limits,
-      options.budget,
+      options,
       () => options.clock.monotonic(),
       this.unsent,
       this.kept,
@@ -214,14 +218,16 @@ export class Server {
 
   private sweepConnections(): void {
     const now = this.options.clock.monotonic();
+    const { budget, answers } = this.options;
     for (const connection of this.connections) {
       if (connection.isIdle(now, this.maxIdleMs)) connection.close();
       // A few clients that begin large frames and then hang must not take all memory from the others.
-      else if (this.options.budget.isShort && connection.isStalled(now)) {
+      else if (budget.isShort && connection.isStalled(now)) {
         connection.disconnect("a frame does not come, while others wait for the memory that it was given");
       }
     }
-    if (this.options.budget.isShort) this.freeMemory(now);
+    if (budget.isShort) this.freeMemory(now);
+    if (answers.isShort) this.freeAnswers(now);
     if (this.unsent.bytes > (this.unsent.maxBytes ?? Infinity)) {
       for (const connection of this.connections) {
         if (connection.isNotReading(now)) connection.disconnect("a client does not take its answers");
@@ -247,6 +253,22 @@ export class Server {
     for (const connection of coming.length > 0 ? coming : handled) {
       const heldS = Math.round(connection.memoryHeldMs(now) / 1000);
       connection.disconnect(`a request has had memory for ${heldS} s that others wait for`);
+    }
+  }
+
+  /** The same for large answers: who takes one slowly has had its memory for long enough. */
+  private freeAnswers(now: number): void {
+    const { maxMemoryWaitMs = MAX_MEMORY_WAIT_MS } = this.options;
+    let waitMs = 0;
+    const holders: Connection[] = [];
+    for (const connection of this.connections) {
+      waitMs = Math.max(waitMs, connection.answerWaitMs(now));
+      if (connection.answerHeldMs(now) > maxMemoryWaitMs) holders.push(connection);
+    }
+    if (waitMs <= maxMemoryWaitMs) return;
+    for (const connection of holders) {
+      const heldS = Math.round(connection.answerHeldMs(now) / 1000);
+      connection.disconnect(`an answer has had memory for ${heldS} s that others wait for`);
     }
   }
 

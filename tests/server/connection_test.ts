@@ -681,6 +681,38 @@ Deno.test("Connection tells of an answer that cannot be written as of something 
 
 // ---- Memory
 
+Deno.test("Connection has memory for a large answer from before it is made until it is sent, or nobody wants it any more", async () => {
+  for (const end of ["sent", "closed while it waits", "closed while it is made"]) {
+    const answers = new MemoryBudget(1_000_000);
+    const { socket, dispatcher, connection } = serveFake({ answers });
+    socket.feed(frame("later a"));
+    await turn();
+    assertEquals([dispatcher.peer!.growAnswer(60_000), answers.usedBytes], [null, 0], "a small one has none");
+    const other = answers.claim();
+    if (end === "closed while it waits") other.grow(900_000);
+    const waits = dispatcher.peer!.growAnswer(500_000);
+    assertEquals([waits !== null, answers.usedBytes >= 560_000], [end === "closed while it waits", true]);
+    if (end === "sent") {
+      dispatcher.answer("a");
+      await turn();
+      assertEquals([socket.sent, answers.usedBytes], ["a", 0]);
+      socket.feed(frame("later b"));
+      await turn();
+      assertEquals(
+        [dispatcher.peer!.growAnswer(60_000), answers.usedBytes],
+        [null, 0],
+        "the next begins anew",
+      );
+    } else {
+      connection.close();
+      await waits;
+      assertEquals(dispatcher.peer!.growAnswer(500_000), null, end);
+      other.release();
+    }
+    assertEquals(answers.usedBytes, 0, end);
+  }
+});
+
 Deno.test("Connection takes no memory of the budget for small frames", async () => {
   const { socket, budget, dispatcher } = serveFake();
   socket.feed(largeFrame("later a", 60_000));

@@ -41,6 +41,7 @@ function dispatcherOf(...served: ReturnType<typeof serve>[]) {
     software: null,
     sendsFiles: false,
     onDisconnect: null,
+    growAnswer: () => null,
     disconnect: (reason) => disconnects.push(reason),
     mute: () => {},
   };

@@ -238,7 +238,13 @@ export interface Served {
 export function serveFake(
   options:
     & Partial<ConnectionLimits>
-    & { budgetBytes?: number; budget?: MemoryBudget; now?: () => number; unsent?: UnsentAnswers } = {},
+    & {
+      budgetBytes?: number;
+      budget?: MemoryBudget;
+      answers?: MemoryBudget;
+      now?: () => number;
+      unsent?: UnsentAnswers;
+    } = {},
 ): Served {
   const { budgetBytes = 10_000_000, now = () => 0, ...limits } = options;
   const budget = options.budget ?? new MemoryBudget(budgetBytes);
@@ -248,7 +254,7 @@ export function serveFake(
     "PLAINTEXT",
     dispatcher,
     { maxFrameBytes: 1_000_000, maxUnsentBytes: 1000, maxPipelined: 4, ...limits },
-    budget,
+    { budget, answers: options.answers ?? new MemoryBudget(budgetBytes) },
     now,
     options.unsent,
   );

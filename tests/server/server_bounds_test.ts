@@ -139,6 +139,39 @@ Deno.test("Server cuts off all frames that have been coming for too long at once
   for (const client of slow) client.conn.close();
 });
 
+Deno.test("Server cuts off who does not take a large answer, when others have waited for its memory for as long", async () => {
+  const limits = { maxFrameBytes: 1000, maxUnsentBytes: 1e9, maxPipelined: 4 };
+  const answers = new MemoryBudget(1e6);
+  await using server = new TestServer({ limits, answers, maxMemoryWaitMs: 1000 });
+  const sweep = () => server.server["sweepConnections"]();
+  const size = 30_000_000;
+  server.dispatcher.handle = (_frame, peer) => {
+    const make = async () => {
+      await peer.growAnswer(size);
+      return [new Uint8Array(size)];
+    };
+    return { answer: make() };
+  };
+  using deaf = await server.connect();
+  await deaf.send("a");
+  await until(() => server.server.unsentBytes > 0);
+  using other = await server.connect();
+  await other.send("b");
+  await until(() => answers.isShort);
+  sweep();
+  server.clock.advance(1001);
+  sweep();
+  assertEquals(
+    await server.refused.next(),
+    "an answer has had memory for 1 s that others wait for",
+  );
+  const piece = new Uint8Array(1 << 20);
+  let got = 0;
+  while (got < size) got += (await other.conn.read(piece)) ?? Infinity;
+  assertEquals(got, size);
+  await until(() => answers.usedBytes === 0);
+});
+
 Deno.test("clients that trickle large frames at any speed do not keep an ordinary request waiting", async () => {
   const clock = new ManualClock();
   const budget = new MemoryBudget(1_000_000);

@@ -46,6 +46,7 @@ export class TestServer implements AsyncDisposable {
       maxConnections: () => 100,
       maxIdleMs: 600_000,
       budget: new MemoryBudget(1e6),
+      answers: new MemoryBudget(1e6),
       clock: this.clock,
       onRefused: (_remote, _listener, reason) => this.refused.push(reason),
       onFailed: (_remote, _listener, error) => this.failed.push(error),

@@ -1,9 +1,11 @@
 /**
  * Keeps one request from holding up all others: a handler that does the same for each of many things takes them in
- * slices, and lets the event loop serve somebody else in between.
+ * slices, and lets the event loop serve somebody else in between. One whose answer may be far larger than its request
+ * has memory for it first.
  */
 import type { Clock } from "../base/clock.ts";
 import { Slices } from "../base/slices.ts";
+import type { RequestContext } from "./context.ts";
 
 /**
  * What `each` gives for every one of `items`, in order. Within a slice all that `each` begins is waited for together.
@@ -30,4 +32,30 @@ export async function inSlices<In, Out>(
   }
   await end();
   return results;
+}
+
+/** An answer in the making that may be far larger than its request. */
+export class LargeAnswer {
+  private readonly slices: Slices;
+
+  constructor(private readonly context: RequestContext) {
+    this.slices = new Slices(context.services.clock);
+  }
+
+  /** To be called before each piece, of about so many bytes. What it gives is to be waited for: others have their turn. */
+  grow(bytes: number): Promise<void> | null {
+    const room = this.context.growAnswer(bytes);
+    if (room === null && !this.slices.isOver) return null;
+    return this.waited(room);
+  }
+
+  private async waited(room: Promise<void> | null): Promise<void> {
+    if (room !== null) await room;
+    if (this.slices.isOver) await this.slices.next();
+  }
+
+  /** Whether nobody wants it any more, to be asked after each wait: it has no memory then, and is not to be made. */
+  get isUnwanted(): boolean {
+    return this.context.connection.isOver;
+  }
 }

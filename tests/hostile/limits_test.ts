@@ -8,7 +8,10 @@ import { assertEquals } from "@std/assert/equals";
 import { buildBatch } from "../../src/codec/batch.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
 import { fetch } from "../../src/codec/messages/fetch.ts";
+import { findCoordinator } from "../../src/codec/messages/find_coordinator.ts";
+import { initProducerId } from "../../src/codec/messages/init_producer_id.ts";
 import { listOffsets } from "../../src/codec/messages/list_offsets.ts";
+import { listTransactions } from "../../src/codec/messages/list_transactions.ts";
 import { produce } from "../../src/codec/messages/produce.ts";
 import { descriptorLimit } from "../../src/server/descriptors.ts";
 import { type BrokerOptions, BrokerProcess } from "../lib/broker_process.ts";
@@ -141,6 +144,29 @@ Deno.test("clients that never read their answers cost what all together may, and
     await until(() => (openDescriptors(broker.pid) ?? 0) < 60);
     for (const conn of deaf) conn.close();
     await asGoodClient((good) => worksFor(good, "good"));
+  });
+});
+
+Deno.test("clients that ask for very large answers and do not read them cost what such answers may have together", async () => {
+  await withBroker({}, async (broker) => {
+    await using client = await TestClient.to(broker);
+    for (let i = 0; i < 600; i++) {
+      const transactionalId = `${i}`.padEnd(32_000, "x");
+      await client.send(findCoordinator, 4, { key: "", keyType: 1, coordinatorKeys: [transactionalId] });
+      await client.send(initProducerId, 5, { transactionalId, transactionTimeoutMs: 60_000 });
+    }
+    const everything = { stateFilters: [], producerIdFilters: [], durationFilter: -1n };
+    const request = frameOf(listTransactions, 1, listTransactions.request.encode(1, everything));
+    const deaf = await Promise.all(Array.from({ length: 40 }, () => connect(broker)));
+    await Promise.all(deaf.map((conn) => conn.write(request)));
+    const small = await client.send(listTransactions, 2, { ...everything, transactionalIdPattern: "1x*" });
+    assertEquals(small.transactionStates.length, 1);
+    const rss = residentBytes(broker.pid);
+    // 40 answers of 19 MB are 760 MB.
+    if (rss !== null) assert(rss.peak < 400 * MIB, `${Math.round(rss.peak / MIB)} MiB`);
+    for (const conn of deaf) conn.close();
+    const all = await client.send(listTransactions, 1, everything);
+    assertEquals(all.transactionStates.length, 600);
   });
 });
 

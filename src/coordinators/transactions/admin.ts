@@ -40,19 +40,16 @@ export function describeFailed(transactionalId: string, errorCode: number): Desc
 }
 
 export function list(turn: Turn, ticket: Ticket, request: ListTransactionsRequest): void {
-  const { durationFilter, matches } = request;
-  const states = new Set<string>(request.stateFilters);
-  const producerIds = new Set(request.producerIdFilters);
+  const { durationFilter, stateFilters, producerIdFilters } = request;
   const latestStartMs = durationFilter >= 0 ? turn.now.wallMs - durationFilter : Infinity;
-  const transactionStates = [];
-  for (const { transactionalId, producerId, status, startMs } of turn.state.transactions.values()) {
-    if (states.size > 0 && !states.has(status)) continue;
-    if (producerIds.size > 0 && !producerIds.has(producerId)) continue;
-    if (startMs >= latestStartMs) continue;
-    if (matches !== null && !matches(transactionalId)) continue;
-    transactionStates.push({ transactionalId, producerId, transactionState: status });
+  const transactions = [];
+  for (const transaction of turn.state.transactions.values()) {
+    if (stateFilters.size > 0 && !stateFilters.has(transaction.status)) continue;
+    if (producerIdFilters.size > 0 && !producerIdFilters.has(transaction.producerId)) continue;
+    if (transaction.startMs >= latestStartMs) continue;
+    transactions.push(transaction);
   }
-  turn.reply(ticket, { errorCode: ErrorCode.NONE, transactionStates });
+  turn.reply(ticket, { errorCode: ErrorCode.NONE, transactions });
 }
 
 /** How many ids are forgotten at a time; there may be millions. */

@@ -3,6 +3,7 @@
  * messages, so that handlers convert by copying.
  */
 import type { Ticket } from "../machine.ts";
+import type { Transaction } from "./types.ts";
 
 /** A partition by its topic's name. */
 export interface TopicPartition {
@@ -75,24 +76,16 @@ export interface DescribedTransaction {
 
 export interface ListTransactionsRequest {
   /** Names of states; empty: all. */
-  readonly stateFilters: readonly string[];
+  readonly stateFilters: ReadonlySet<string>;
   /** Empty: all. */
-  readonly producerIdFilters: readonly number[];
+  readonly producerIdFilters: ReadonlySet<number>;
   /** Only those that have been under way for longer, in ms; below 0: all. */
   readonly durationFilter: number;
-  /** Null: all. */
-  readonly matches: ((transactionalId: string) => boolean) | null;
-}
-
-export interface ListedTransaction {
-  readonly transactionalId: string;
-  readonly producerId: number;
-  readonly transactionState: string;
 }
 
 export interface ListTransactionsReply {
   readonly errorCode: number;
-  readonly transactionStates: readonly ListedTransaction[];
+  readonly transactions: readonly Transaction[];
 }
 
 /** The decision needs a producer id that no producer has: it is to be asked for again, with one. */

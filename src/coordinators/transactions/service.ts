@@ -198,6 +198,13 @@ export class TransactionService {
     );
   }
 
+  /** How many transactional ids the partitions that this broker leads hold. */
+  get count(): number {
+    let count = 0;
+    for (const { state } of this.shards.all) count += state.transactions.size;
+    return count;
+  }
+
   /** The transactions of the partitions that this broker leads. */
   list(request: ListTransactionsRequest): Promise<ListTransactionsReply> {
     if (this.shards.isClosed) return Promise.resolve(listFailed(ErrorCode.COORDINATOR_NOT_AVAILABLE));
@@ -214,7 +221,7 @@ function idempotentOnly(producerId: number | null): InitProducerIdReply {
 }
 
 function listFailed(errorCode: number): ListTransactionsReply {
-  return { errorCode, transactionStates: [] };
+  return { errorCode, transactions: [] };
 }
 
 /** One list of all; that of a partition that this broker has just lost is left out, one that is loading counts for all. */
@@ -222,6 +229,6 @@ function joinLists(replies: readonly ListTransactionsReply[]): ListTransactionsR
   const loading = replies.find(({ errorCode }) => errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS);
   return loading ?? {
     errorCode: ErrorCode.NONE,
-    transactionStates: replies.flatMap(({ transactionStates }) => transactionStates),
+    transactions: replies.flatMap(({ transactions }) => transactions),
   };
 }

@@ -19,10 +19,8 @@ export type TransactionStatus = typeof transactionStatuses[number];
 /** Names that Kafka knows besides, of states that nothing here is ever seen in: about to be forgotten, or fenced. */
 const PASSING_STATUSES = ["Dead", "PrepareEpochFence"];
 
-/** Whether a filter may ask for this state. */
-export function isStatusName(name: string): boolean {
-  return [...transactionStatuses, ...PASSING_STATUSES].includes(name);
-}
+/** What a filter may ask for. */
+export const statusNames: ReadonlySet<string> = new Set([...transactionStatuses, ...PASSING_STATUSES]);
 
 /** Partition indexes by topic name. */
 export type PartitionSet = ReadonlyMap<string, ReadonlySet<number>>;

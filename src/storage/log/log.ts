@@ -250,6 +250,12 @@ export class Log {
     return this.state.producers.get(producerId);
   }
 
+  /** How many of them it remembers. Throws `IoError`. */
+  get activeProducerCount(): number {
+    needReady(this.state);
+    return this.state.producers.size;
+  }
+
   /** The idempotent producers that the log remembers. Throws `IoError`. */
   activeProducers(): ProducerEntry[] {
     return activeProducers(this.state);

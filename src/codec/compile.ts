@@ -9,6 +9,7 @@ import { ZERO_UUID } from "./uuid.ts";
 import type { Chunk } from "../base/file_slice.ts";
 import { concatChunks, Writer } from "./writer.ts";
 import type { FieldSpec, Shape } from "./field.ts";
+import { WrittenArray } from "./written_array.ts";
 
 /** Reads and writes one kind of value; `minSize` is the fewest bytes that it takes on the wire. */
 interface Codec {
@@ -149,6 +150,18 @@ export function compileStruct(path: string, shape: Shape, version: number, flexi
       if (flexible) writeTags(tagged, writer, value);
     },
   };
+}
+
+/** The codec of the elements of an array in `shape`, which the names of fields lead to. */
+export function compileElement(
+  shape: Shape,
+  [name, ...deeper]: readonly string[],
+  version: number,
+  flexible: boolean,
+): Codec {
+  const element = shape[name].spec.element!;
+  if (deeper.length > 0) return compileElement(element.fields!, deeper, version, flexible);
+  return compileField(`${name}[]`, element, version, flexible);
 }
 
 interface TaggedField {
@@ -315,8 +328,9 @@ function arrayCodec(
       return values;
     },
     write(writer, value) {
-      const values = value as unknown[];
+      const values = value as unknown[] | WrittenArray<unknown>;
       writer.length(values.length, compact, 32);
+      if (values instanceof WrittenArray) return values.writeTo(writer);
       for (let i = 0; i < values.length; i++) element.write(writer, values[i]);
     },
   });

@@ -12,10 +12,11 @@
  * default and is not written. A field without `.or` has to be given when writing, or it does not compile.
  * int64 reads as bigint, for any 64 bits may come; writing takes safe numbers too. Uuids are 22-character text.
  */
-import { compileStruct, type StructCodec } from "./compile.ts";
+import { compileElement, compileStruct, type StructCodec } from "./compile.ts";
 import type { Decoded, Encodable, FieldSpec, Shape } from "./field.ts";
 import { Reader } from "./reader.ts";
 import { concatChunks, Writer } from "./writer.ts";
+import type { ElementCodec } from "./written_array.ts";
 
 export {
   array,
@@ -95,6 +96,11 @@ export class Message<S extends Shape> {
 
   write(writer: Writer, version: number, value: Encodable<S>): void {
     this.codec(version).write(writer, value as Record<string, unknown>);
+  }
+
+  /** For a {@link WrittenArray} in the message, which the names of fields lead to. */
+  elements(version: number, ...path: string[]): ElementCodec {
+    return compileElement(this.fields, path, version, this.isFlexible(version));
   }
 
   encode(version: number, value: Encodable<S>): Uint8Array {

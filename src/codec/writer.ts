@@ -40,12 +40,12 @@ export class Writer {
   private chunkBytes = 0;
 
   /**
-   * `apart`: for a part of a message that is written while the message itself is. Such a writer has a small buffer of its
-   * own; were it to take the slab, each record with a tagged field would cost a new one.
+   * `apart`: for a part of a message that is written while the message itself is. Such a writer has a buffer of its own of
+   * so many bytes; were it to take the slab, each record with a tagged field would cost a new one.
    */
-  constructor(apart = false) {
+  constructor(apart = false, apartBytes = APART_BYTES) {
     if (apart) {
-      this.bytes = new Uint8Array(APART_BYTES);
+      this.bytes = new Uint8Array(apartBytes);
       this.view = new DataView(this.bytes.buffer);
       this.start = this.position = 0;
       return;

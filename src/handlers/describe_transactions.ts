@@ -27,9 +27,8 @@ export const describeTransactionsHandler: Handler<typeof describeTransactions> =
   };
   for (let from = 0, told = 0; from < transactionalIds.length; from += AT_ONCE) {
     const ids = transactionalIds.slice(from, from + AT_ONCE);
-    const wait = answer.grow(ids.length * TRANSACTION_BYTES + (partitions - told) * PARTITION_BYTES);
-    if (wait) await wait;
-    if (answer.isUnwanted) return null;
+    const bytes = ids.length * TRANSACTION_BYTES + (partitions - told) * PARTITION_BYTES;
+    if (!await answer.goesOn(bytes)) return null;
     told = partitions;
     transactionStates.push(...await Promise.all(ids.map(describe)));
   }

@@ -1,7 +1,8 @@
 /** Lists the transactional ids that this broker coordinates, by what is asked for. */
 import { longestMatched, wholePattern } from "../base/linear_pattern.ts";
 import { ErrorCode } from "../codec/errors.ts";
-import type { listTransactions } from "../codec/messages/list_transactions.ts";
+import { WrittenArray } from "../codec/written_array.ts";
+import { listTransactions } from "../codec/messages/list_transactions.ts";
 import { statusNames, type Transaction } from "../coordinators/transactions/types.ts";
 import type { Handler } from "./context.ts";
 import { LargeAnswer } from "./pacing.ts";
@@ -27,8 +28,7 @@ export const listTransactionsHandler: Handler<typeof listTransactions> = async (
 
   const { transactions } = context.services;
   const answer = new LargeAnswer(context);
-  await answer.grow(transactions.count * FOUND_BYTES);
-  if (answer.isUnwanted) return null;
+  if (!await answer.goesOn(transactions.count * FOUND_BYTES)) return null;
   const found = await transactions.list({
     stateFilters,
     producerIdFilters: new Set(request.producerIdFilters.map(Number)),
@@ -36,7 +36,9 @@ export const listTransactionsHandler: Handler<typeof listTransactions> = async (
   });
   if (found.errorCode !== ErrorCode.NONE) return failed(found.errorCode);
 
-  const transactionStates: ReturnType<typeof listed>[] = [];
+  const states = new WrittenArray<Listed>(
+    listTransactions.response.elements(context.version, "transactionStates"),
+  );
   const longest = longestMatched(text);
   let bytes = 0;
   for (const transaction of found.transactions) {
@@ -46,13 +48,13 @@ export const listTransactionsHandler: Handler<typeof listTransactions> = async (
     const listedBytes = isListed ? LISTED_BYTES + bytesOf(transactionalId) : 0;
     bytes += listedBytes;
     if (bytes > MAX_ANSWER_BYTES) return failed(ErrorCode.INVALID_REQUEST);
-    const wait = answer.grow(listedBytes);
-    if (wait) await wait;
-    if (answer.isUnwanted) return null;
-    if (isListed) transactionStates.push(listed(transaction));
+    if (!await answer.goesOn(listedBytes)) return null;
+    if (isListed) states.push(listed(transaction));
   }
-  return { errorCode: ErrorCode.NONE, unknownStateFilters, transactionStates };
+  return { errorCode: ErrorCode.NONE, unknownStateFilters, transactionStates: states.asArray };
 };
+
+type Listed = ReturnType<typeof listed>;
 
 function listed({ transactionalId, producerId, status }: Transaction) {
   return { transactionalId, producerId, transactionState: status };

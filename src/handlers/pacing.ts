@@ -42,20 +42,14 @@ export class LargeAnswer {
     this.slices = new Slices(context.services.clock);
   }
 
-  /** To be called before each piece, of about so many bytes. What it gives is to be waited for: others have their turn. */
-  grow(bytes: number): Promise<void> | null {
+  /**
+   * To be waited for before each piece, of about so many bytes: others may have the memory, or their turn. False when nobody
+   * wants the answer any more: there is no memory for it then, and it is not to be made.
+   */
+  async goesOn(bytes: number): Promise<boolean> {
     const room = this.context.growAnswer(bytes);
-    if (room === null && !this.slices.isOver) return null;
-    return this.waited(room);
-  }
-
-  private async waited(room: Promise<void> | null): Promise<void> {
     if (room !== null) await room;
     if (this.slices.isOver) await this.slices.next();
-  }
-
-  /** Whether nobody wants it any more, to be asked after each wait: it has no memory then, and is not to be made. */
-  get isUnwanted(): boolean {
-    return this.context.connection.isOver;
+    return !this.context.connection.isOver;
   }
 }

@@ -2,7 +2,10 @@
 import { assertEquals } from "@std/assert/equals";
 import { ManualClock } from "../../src/base/clock.ts";
 import { errorName } from "../../src/codec/errors.ts";
-import type { ListTransactionsRequest } from "../../src/codec/messages/list_transactions.ts";
+import {
+  listTransactions,
+  type ListTransactionsRequest,
+} from "../../src/codec/messages/list_transactions.ts";
 import type { RequestContext } from "../../src/handlers/context.ts";
 import { describeProducersHandler } from "../../src/handlers/describe_producers.ts";
 import { describeTransactionsHandler } from "../../src/handlers/describe_transactions.ts";
@@ -29,7 +32,14 @@ class Stage {
       producerId: 1,
       status: "Empty",
     }));
-    const entries = Array.from({ length: this.producers }, (_, producerId) => ({ producerId, batches: [] }));
+    const entries = Array.from({ length: this.producers }, (_, producerId) => ({
+      producerId,
+      producerEpoch: 0,
+      batches: [],
+      lastTimestamp: 1,
+      coordinatorEpoch: 0,
+      currentTxnFirstOffset: -1,
+    }));
     const log = { activeProducerCount: entries.length, activeProducers: () => entries };
     const services = {
       clock: new ManualClock(),
@@ -44,7 +54,7 @@ class Stage {
       this.bytes += bytes;
       return this.room;
     };
-    return { services, growAnswer, connection: this.connection } as unknown as RequestContext;
+    return { services, version: 0, growAnswer, connection: this.connection } as unknown as RequestContext;
   }
 
   async list(pattern: string | null = null) {
@@ -52,8 +62,9 @@ class Stage {
     const asked: ListTransactionsRequest = { ...request, transactionalIdPattern: pattern };
     const answer = await listTransactionsHandler(asked, this.context);
     if (answer === null) return null;
-    const ids = answer.transactionStates.map(({ transactionalId }) => transactionalId);
-    return answer.errorCode === 0 ? ids : errorName(answer.errorCode);
+    const { response } = listTransactions;
+    const { errorCode, transactionStates } = response.decode(response.encode(0, answer), 0);
+    return errorCode === 0 ? transactionStates.map((state) => state.transactionalId) : errorName(errorCode);
   }
 }
 
@@ -94,7 +105,7 @@ const answers: [api: string, few: Stage, many: Stage, ask: (stage: Stage) => unk
   [
     "DescribeProducers",
     new Stage({ producers: 1 }),
-    new Stage({ producers: 100 }),
+    new Stage({ producers: 200 }),
     ({ context }) =>
       describeProducersHandler(
         { topics: [{ name: "t", partitionIndexes: new Array(100).fill(0) }] },

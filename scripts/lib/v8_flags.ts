@@ -6,8 +6,5 @@
  * pages. Measured: 183 MB resident after load became 124 MB, with no more CPU.
  *
  * The collector can be called, for a broker that has fallen quiet (`src/observe/idle_memory.ts`).
- *
- * There is a second engine for regular expressions, which takes no longer than the text is long: for those that administrators
- * give and clients' names are held against (`src/config/client_metrics.ts`).
  */
-export const v8Flags = "--max-semi-space-size=4,--expose-gc,--enable-experimental-regexp-engine";
+export const v8Flags = "--max-semi-space-size=4,--expose-gc";

@@ -1,47 +1,43 @@
 /**
- * Regular expressions of clients. They run on V8's engine that never goes back, where the broker was started with it
- * (`scripts/lib/v8_flags.ts`): the usual one takes for ever over `(a+)+b` and thirty letters, with all that the broker
- * has to do.
+ * Regular expressions of clients, in the dialect of RE2 and by its engine, which never goes back: the usual one takes for
+ * ever over `(a+)+b` and thirty letters, with all that the broker has to do. Kafka's brokers use the same one.
  */
+import { RE2JS, RE2JSException } from "re2js";
 
-const LINEAR = isKnownFlag("l") ? "l" : "";
+/** Of a pattern. Even in linear time a long one takes seconds. */
+const MAX_PATTERN_LENGTH = 255;
+/** What is repeated by number is written out by the engine: so often, for all of a pattern, that it is done in no time. */
+const MAX_REPETITIONS = 500;
+/** What one text may cost, its length times that of the pattern's program: some 40 ms at worst. */
+const MAX_STEPS = 1 << 19;
 
-function isKnownFlag(flag: string): boolean {
-  try {
-    return new RegExp("", flag).flags === flag;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return false;
-  }
+/** A pattern that matches whole texts. */
+export interface WholePattern {
+  /** Whether it matches. The text is no longer than {@link longestText}, or everybody else has to wait. */
+  test(text: string): boolean;
+  readonly longestText: number;
 }
 
-/** Of a pattern: even in linear time 20 KB of it and 30 KB of text take minutes, and gigabytes. */
-export const MAX_PATTERN_LENGTH = 255;
-/** What one text may cost, its length times the pattern's: some 40 ms. */
-const MAX_STEPS = 1 << 20;
-/** The engine writes out what is repeated by number, and takes no pattern that this makes longer by more. */
-const MAX_REPETITION = 16;
-
-/** Flags that stand before a pattern in Java's and Google's way of writing, where JavaScript has them behind it. */
-const LEADING_FLAGS = /^\(\?([ims]+)\)/;
-
-/** Matches whole texts; null when the pattern is none, or too long. */
-export function wholePattern(pattern: string): RegExp | null {
-  if (pattern.length > MAX_PATTERN_LENGTH) return null;
-  const [leading = "", flags = ""] = LEADING_FLAGS.exec(pattern) ?? [];
+/** The pattern; null when it is none, or would cost too much. */
+export function wholePattern(pattern: string): WholePattern | null {
+  if (pattern.length > MAX_PATTERN_LENGTH || repetitionsIn(pattern) > MAX_REPETITIONS) return null;
   try {
-    return new RegExp(`^(?:${pattern.slice(leading.length)})$`, LINEAR + [...new Set(flags)].join(""));
+    const compiled = RE2JS.compile(pattern);
+    return {
+      test: (text) => compiled.testExact(text),
+      longestText: Math.floor(MAX_STEPS / compiled.programSize()),
+    };
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
+    if (!(error instanceof RE2JSException)) throw error;
     return null;
   }
 }
 
-/** The length of the longest text that may be held against a pattern, since that keeps everybody else waiting. */
-export function longestMatched(pattern: string): number {
-  let repetition = 1;
+/** The sum of all numbers that something may be repeated by. */
+function repetitionsIn(pattern: string): number {
+  let sum = 0;
   for (const [, least, most] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
-    repetition *= Math.max(1, Number(least), Number(most || 0));
+    sum += Math.max(Number(least), Number(most || 0));
   }
-  return Math.floor(MAX_STEPS / (pattern.length * Math.min(repetition, MAX_REPETITION)));
+  return sum;
 }

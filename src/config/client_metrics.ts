@@ -2,7 +2,7 @@
  * A client metrics subscription (KIP-714): what clients are asked to send, how often, and which clients. Nothing is
  * inherited from the broker: what is not set has its default.
  */
-import { wholePattern } from "../base/linear_pattern.ts";
+import { type WholePattern, wholePattern } from "../base/linear_pattern.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import type { DescribedSetting } from "./broker_config.ts";
 import { configSource, firstInvalidValue, int, list, type SettingProblem, typeCode } from "./setting.ts";
@@ -50,7 +50,7 @@ export class ClientMetricsSettings {
   /** Beginnings of metrics' names; `["*"]` asks for all. */
   readonly metrics: readonly string[];
   /** A client is meant when all of these match as a whole. */
-  readonly match: ReadonlyMap<ClientMatchName, RegExp>;
+  readonly match: ReadonlyMap<ClientMatchName, WholePattern>;
 
   constructor(private readonly overrides: ReadonlyMap<string, string>) {
     this.intervalMs = this.#value("interval.ms");
@@ -58,7 +58,7 @@ export class ClientMetricsSettings {
     this.match = new Map();
     for (const pattern of this.#value<readonly string[]>("match")) {
       const parsed = parsePattern(pattern);
-      if (parsed !== null) (this.match as Map<ClientMatchName, RegExp>).set(...parsed);
+      if (parsed !== null) (this.match as Map<ClientMatchName, WholePattern>).set(...parsed);
     }
   }
 
@@ -110,7 +110,7 @@ export function validateClientMetrics(overrides: ReadonlyMap<string, string>): S
 }
 
 /** `client_id=app-.*` in its two parts; null when it is not of that form. */
-function parsePattern(pattern: string): [ClientMatchName, RegExp] | null {
+function parsePattern(pattern: string): [ClientMatchName, WholePattern] | null {
   const parts = pattern.split("=").map((part) => part.trim());
   const name = clientMatchNames.find((each) => each === parts[0]);
   if (parts.length !== 2 || name === undefined || parts[1] === "") return null;

@@ -1,5 +1,5 @@
 /** Lists the transactional ids that this broker coordinates, by what is asked for. */
-import { longestMatched, wholePattern } from "../base/linear_pattern.ts";
+import { wholePattern } from "../base/linear_pattern.ts";
 import { ErrorCode } from "../codec/errors.ts";
 import { WrittenArray } from "../codec/written_array.ts";
 import { listTransactions } from "../codec/messages/list_transactions.ts";
@@ -39,11 +39,10 @@ export const listTransactionsHandler: Handler<typeof listTransactions> = async (
   const states = new WrittenArray<Listed>(
     listTransactions.response.elements(context.version, "transactionStates"),
   );
-  const longest = longestMatched(text);
   let bytes = 0;
   for (const transaction of found.transactions) {
     const { transactionalId } = transaction;
-    if (transactionalId.length > longest) return failed(ErrorCode.INVALID_REGULAR_EXPRESSION);
+    if (transactionalId.length > pattern.longestText) return failed(ErrorCode.INVALID_REGULAR_EXPRESSION);
     const isListed = text === "" || pattern.test(transactionalId);
     const listedBytes = isListed ? LISTED_BYTES + bytesOf(transactionalId) : 0;
     bytes += listedBytes;

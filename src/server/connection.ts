@@ -347,7 +347,7 @@ export class Connection implements Peer {
     const { claim } = this;
     this.claim = null;
     const { answer, frameIsFree, sent } = this.dispatch(frame, claim);
-    if (frameIsFree) this.cutter.giveBack();
+    if (frameIsFree) this.cutter.giveBack(frame);
     if (!isPromiseLike<Answer>(answer)) {
       claim?.release();
       this.writer.count(answer);

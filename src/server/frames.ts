@@ -77,9 +77,9 @@ export class FrameCutter {
     return this.chunk.subarray(from, this.start);
   }
 
-  /** Gives the last frame back, before {@link space} is asked for again: nobody looks at it any more. */
-  giveBack(): void {
-    this.out--;
+  /** Gives a frame back: nobody looks at it any more. It may be of an earlier chunk, when more was read since. */
+  giveBack(frame: Uint8Array): void {
+    if (frame.buffer === this.chunk.buffer) this.out--;
   }
 
   /** The size of the frame that has begun, or null while its four bytes are not there. */

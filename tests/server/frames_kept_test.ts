@@ -18,7 +18,7 @@ function read(cutter: FrameCutter, stream: Uint8Array, most = Infinity): Uint8Ar
     at += bytes;
     for (let next = cutter.next(); next !== null; next = cutter.next()) {
       frames.push(next.slice());
-      cutter.giveBack();
+      cutter.giveBack(next);
     }
   }
   return frames;

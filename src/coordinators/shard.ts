@@ -1,6 +1,6 @@
 /**
- * Drives the machine of one partition of an internal topic, and is the only file here that touches the world: the
- * log, the clocks, one timer. Inputs are decided one after the other, in the order in which they come; a reply goes
+ * Drives the machine of one partition of an internal topic, and touches the world for it: the log, the clocks, one
+ * timer. Inputs are decided one after the other, in the order in which they come; a reply goes
  * out when the log has committed everything that was written before it, its own facts included, so that no client
  * ever sees what a change of leader can take back.
  */

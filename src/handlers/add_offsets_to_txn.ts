@@ -1,6 +1,7 @@
 /** Adds to a transaction the partition of `__consumer_offsets` that holds a group's offsets. */
 import type { addOffsetsToTxn } from "../codec/messages/add_offsets_to_txn.ts";
 import { OFFSETS_TOPIC } from "../cluster/topic_names.ts";
+import { FIRST_PROTOCOL } from "../codec/transaction_version.ts";
 import type { Handler } from "./context.ts";
 import { fencedError } from "./transactional.ts";
 
@@ -15,7 +16,7 @@ export const addOffsetsToTxnHandler: Handler<typeof addOffsetsToTxn> = async (re
     producerEpoch: request.producerEpoch,
     partitions: [{ topic: OFFSETS_TOPIC, partition: groups.partitionOf(request.groupId) }],
     verifyOnly: false,
-    clientTransactionVersion: 0,
+    clientTransactionVersion: FIRST_PROTOCOL,
   });
   return { errorCode: fencedError(errorCode, version >= firstWithFenced) };
 };

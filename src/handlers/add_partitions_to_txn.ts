@@ -9,6 +9,7 @@ import type {
   AddPartitionsToTxnRequest,
 } from "../codec/messages/add_partitions_to_txn.ts";
 import type { TopicPartition } from "../coordinators/transactions/requests.ts";
+import { FIRST_PROTOCOL, RAISING_PROTOCOL } from "../codec/transaction_version.ts";
 import type { Handler, RequestContext } from "./context.ts";
 import { inSlices } from "./pacing.ts";
 import { fencedError } from "./transactional.ts";
@@ -67,7 +68,7 @@ async function add(all: readonly Asked[], context: RequestContext) {
       producerEpoch,
       verifyOnly,
       partitions: group.flatMap(({ partitions }) => partitions),
-      clientTransactionVersion: ofClient ? 0 : 2,
+      clientTransactionVersion: ofClient ? FIRST_PROTOCOL : RAISING_PROTOCOL,
     });
     let at = 0;
     for (const entry of group) entry.errorCodes = errorCodes.slice(at, at += entry.partitions.length);

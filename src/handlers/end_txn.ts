@@ -1,5 +1,6 @@
 /** Commits or aborts a transaction. From version 5 on the producer goes on with the epoch that it is answered (KIP-890). */
 import type { endTxn } from "../codec/messages/end_txn.ts";
+import { FIRST_PROTOCOL, RAISING_PROTOCOL } from "../codec/transaction_version.ts";
 import type { Handler } from "./context.ts";
 import { fencedError } from "./transactional.ts";
 
@@ -14,7 +15,7 @@ export const endTxnHandler: Handler<typeof endTxn> = async (request, { services,
     producerId: Number(request.producerId),
     producerEpoch: request.producerEpoch,
     isCommit: request.committed,
-    clientTransactionVersion: version >= firstRaisingEpoch ? 2 : 0,
+    clientTransactionVersion: version >= firstRaisingEpoch ? RAISING_PROTOCOL : FIRST_PROTOCOL,
   });
   return { ...reply, errorCode: fencedError(reply.errorCode, version >= firstWithFenced) };
 };

@@ -4,11 +4,12 @@
  * between it goes on from what was decided.
  */
 import { ErrorCode } from "../../codec/errors.ts";
+import { FIRST_PROTOCOL, RAISING_PROTOCOL } from "../../codec/transaction_version.ts";
 import type { Ticket } from "../machine.ts";
 import { scheduleAbortCheck } from "./partitions.ts";
 import type { EndOfTransaction, EndTxnReply, EndTxnRequest, TopicPartition } from "./requests.ts";
 import { isEnding, producerError, raisesEpoch, type Turn } from "./turn.ts";
-import { FIRST_RAISING_EPOCH, isEpochExhausted, MAX_EPOCH, NO_TIMEOUT, type Transaction } from "./types.ts";
+import { isEpochExhausted, MAX_EPOCH, NO_TIMEOUT, type Transaction } from "./types.ts";
 
 /** How much of a transactional id is told. */
 const MAX_NAME_UNITS = 255;
@@ -145,7 +146,7 @@ export function abortFencing(
     // One may have been brought for another reason, which was over before it came.
     nextProducerId: isEpochExhausted(producerEpoch) && newProducerId !== null ? newProducerId : -1,
     lastUpdateMs: turn.now.wallMs,
-    clientTransactionVersion: isHighest ? 0 : FIRST_RAISING_EPOCH,
+    clientTransactionVersion: isHighest ? FIRST_PROTOCOL : RAISING_PROTOCOL,
   }, false);
 }
 

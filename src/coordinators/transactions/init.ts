@@ -3,6 +3,7 @@
  * transactional id before is fenced; what that one left open is aborted first (KIP-98, 360, 588, 890).
  */
 import { ErrorCode } from "../../codec/errors.ts";
+import { FIRST_PROTOCOL } from "../../codec/transaction_version.ts";
 import type { Ticket } from "../machine.ts";
 import { abortFencing } from "./end.ts";
 import type { InitProducerIdReply, TransactionalInit } from "./requests.ts";
@@ -31,7 +32,7 @@ export function initProducerId(
     }
     const reason = hasEpoch ? "its producer begins anew" : "another producer came with its transactional id";
     abortFencing(turn, transaction, newProducerId, reason);
-    // The client asks again, and gets an epoch that is higher once more.
+    // The client asks again: one without an epoch gets the next one then, its own producer the one that this end has.
     return turn.reply(ticket, initFailed(ErrorCode.CONCURRENT_TRANSACTIONS));
   }
   const { producerEpoch } = transaction;
@@ -76,7 +77,7 @@ function newTransaction(turn: Turn, { transactionalId }: TransactionalInit, prod
     partitions: new Map(),
     startMs: NONE,
     lastUpdateMs: turn.now.wallMs,
-    clientTransactionVersion: 0,
+    clientTransactionVersion: FIRST_PROTOCOL,
   };
 }
 

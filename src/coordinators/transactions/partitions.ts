@@ -1,12 +1,13 @@
 /** AddPartitionsToTxn, AddOffsetsToTxn, and what partitions ask before a producer writes to them (KIP-890). */
 import { ErrorCode } from "../../codec/errors.ts";
+import { RAISING_PROTOCOL } from "../../codec/transaction_version.ts";
 import type { Ticket } from "../machine.ts";
 import type { AddPartitionsReply, AddPartitionsRequest } from "./requests.ts";
 import { isEnding, producerError, type Turn } from "./turn.ts";
-import { FIRST_RAISING_EPOCH, withPartitions } from "./types.ts";
+import { withPartitions } from "./types.ts";
 
 export function addPartitions(turn: Turn, ticket: Ticket, request: AddPartitionsRequest): void {
-  const { transactionalId, verifyOnly, clientTransactionVersion = FIRST_RAISING_EPOCH } = request;
+  const { transactionalId, verifyOnly, clientTransactionVersion = RAISING_PROTOCOL } = request;
   const transaction = turn.transaction(transactionalId);
   const error = producerError(transaction, request);
   if (transaction === undefined || error !== ErrorCode.NONE) {

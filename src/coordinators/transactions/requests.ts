@@ -127,7 +127,10 @@ export interface Notice {
 /** The request of a producer with a transactional id. */
 export type TransactionalInit = InitProducerIdRequest & { readonly transactionalId: string };
 
-/** One end of a transaction: no two of a transactional id have the same producer and epoch and follow each other. */
+/**
+ * One end of a transaction. In the older protocol the next end of the same producer looks alike: it is not decided before
+ * all markers of this one were heard of.
+ */
 export interface EndOfTransaction {
   readonly transactionalId: string;
   readonly producerId: number;

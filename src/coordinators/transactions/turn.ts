@@ -1,10 +1,10 @@
 /** One decision in the making, and the ends of transactions, which several requests and time itself bring about. */
 import { ErrorCode } from "../../codec/errors.ts";
+import { RAISING_PROTOCOL } from "../../codec/transaction_version.ts";
 import type { Decision, Instant, Reply, Ticket } from "../machine.ts";
 import type { TransactionFact } from "./facts.ts";
 import type { Notice, TopicPartition, TransactionsReply, WriteMarkers } from "./requests.ts";
 import {
-  FIRST_RAISING_EPOCH,
   MAX_EPOCH,
   type PartitionSet,
   type Transaction,
@@ -135,5 +135,5 @@ export function producerError(
 
 /** Whether each end raises the epoch for this client. */
 export function raisesEpoch(transactionVersion: number): boolean {
-  return transactionVersion >= FIRST_RAISING_EPOCH;
+  return transactionVersion >= RAISING_PROTOCOL;
 }

@@ -50,8 +50,6 @@ export interface Transaction {
   readonly clientTransactionVersion: number;
 }
 
-/** From this version of the protocol on, each end raises the epoch. */
-export const FIRST_RAISING_EPOCH = 2;
 /** The timeout of a two-phase commit (KIP-939). */
 export const NO_TIMEOUT = 0x7fffffff;
 /** The last epoch is kept for the coordinator, so that there is always one to fence a producer with. */

@@ -3,6 +3,7 @@
  * taken note of, so that nothing has to be undone when the disk fails.
  */
 
+import { FIRST_PROTOCOL } from "../../codec/transaction_version.ts";
 import type { BatchView } from "../../codec/batch.ts";
 import { ErrorCode } from "../../codec/errors.ts";
 import {
@@ -28,7 +29,7 @@ export function append(log: LogState, bytes: Uint8Array, o: AppendOptions): Appe
   if (batch.hasProducerId) {
     const verdict = o.origin === "client"
       ? log.producers.check(batch, o.verification ?? null)
-      : log.producers.checkCoordinators(batch, o.transactionVersion ?? 0);
+      : log.producers.checkCoordinators(batch, o.transactionVersion ?? FIRST_PROTOCOL);
     if (verdict.errorCode !== ErrorCode.NONE) {
       const refusal = new Refusal(verdict.errorCode, `Cannot append to ${log.name}: ${verdict.text}`);
       return refusedAppend(refusal, log.startOffset);

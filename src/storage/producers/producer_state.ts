@@ -8,6 +8,7 @@ import type { BatchView } from "../../codec/batch.ts";
 import { NO_PRODUCER_EPOCH, NO_SEQUENCE, sequenceAfter } from "../../codec/batch_format.ts";
 import { type EndMarker, readEndMarker } from "../../codec/end_marker.ts";
 import { ErrorCode } from "../../codec/errors.ts";
+import { RAISING_PROTOCOL } from "../../codec/transaction_version.ts";
 import { UnstableTransactions } from "./unstable_transactions.ts";
 
 /** Kafka's number; clients never have more batches in flight to a partition than this. */
@@ -62,9 +63,6 @@ export interface CompletedTransaction {
   readonly lastOffset: number;
   readonly isAborted: boolean;
 }
-
-/** From this transaction version on each end of a transaction has an epoch of its own (KIP-890). */
-const RAISES_EPOCH = 2;
 
 export class ProducerState {
   private readonly producers = new Map<number, ProducerEntry>();
@@ -140,7 +138,7 @@ export class ProducerState {
     if (batch.producerEpoch < entry.producerEpoch) return fenced(batch, entry);
     if (!batch.isControl) return outsideTransaction(batch, entry) ?? accepted;
     const isRaised = batch.producerEpoch > entry.producerEpoch;
-    if (transactionVersion >= RAISES_EPOCH && !isRaised && entry.currentTxnFirstOffset >= 0) {
+    if (transactionVersion >= RAISING_PROTOCOL && !isRaised && entry.currentTxnFirstOffset >= 0) {
       return fenced(batch, entry);
     }
     const { coordinatorEpoch } = readEndMarker(batch) ?? entry;

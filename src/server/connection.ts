@@ -252,12 +252,13 @@ export class Connection implements Peer {
           this.frameSinceMs = Infinity;
           const pipelines = this.dispatcher.pipelines(frame);
           if (!pipelines && this.pending.length > 0) {
-            await this.behind();
+            this.endTurn();
+            await this.holding(() => this.answered());
             if (this.closed) return this.end();
           }
           // An answer that came late may have muted it meanwhile.
           if (this.mutedUntilMs > 0) {
-            await this.unmuted();
+            await this.holding(() => this.unmuted());
             if (this.closed) return this.end();
           }
           const wait = this.settled(this.handle(frame, pipelines));
@@ -292,14 +293,13 @@ export class Connection implements Peer {
     throw error;
   }
 
-  /** Resolves when the requests before the one that is next have been answered, or the connection is closed. */
-  private async behind(): Promise<void> {
-    this.endTurn();
-    // It is all there: nothing of it can stall.
+  /** Waits with a request that is all there, so nothing of it can stall, and not handled yet. */
+  private async holding(wait: () => Promise<void>): Promise<void> {
     const { claim } = this;
     this.heldClaim = claim;
     this.claim = null;
-    await this.answered();
+    await wait();
+    this.heldClaim = null;
     this.claim = claim;
   }
 

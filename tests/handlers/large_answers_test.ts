@@ -75,9 +75,9 @@ for (
     ["a pattern of 255 characters", "x|".repeat(127) + "x", 300, true],
     ["a longer pattern", "x|".repeat(127) + "xx", 300, false],
     ["a short pattern and the longest id", "x*", 32_767, true],
-    ["a long pattern and a long id", "x|".repeat(127) + "x", 5000, false],
-    ["what is repeated by number and a long id", "(?:x|y|z){16}.*", 5000, false],
-    ["what is repeated by number and a usual id", "(?:x|y|z){16}.*", 300, true],
+    ["a long pattern and a long id", "x*".repeat(127), 5000, false],
+    ["what is repeated by number and a long id", "(?:xx?){100}.*", 5000, false],
+    ["what is repeated by number and a usual id", "(?:xx?){100}.*", 300, true],
   ] as const
 ) {
   Deno.test(`ListTransactions: ${name} ${isServed ? "are matched" : "are refused"}`, async () => {

@@ -150,6 +150,20 @@ Deno.test("Connection handles what waited behind a pipelined request also when t
   assertEquals([dispatcher.handled, socket.sent], [["produce a", "now b"], "ab"]);
 });
 
+Deno.test("Connection counts a large request that waits as held, not as stalled: it is all there", async () => {
+  const { socket, dispatcher, connection, budget } = serveFake();
+  socket.feed(joined([frame("produce a"), largeFrame("now b", LARGE)]));
+  await turn();
+  const judged = () => [connection.isStalled(60_000), connection.memoryHeldMs(60_000), budget.usedBytes];
+  assertEquals(judged(), [false, 60_000, LARGE + 4], "behind another one");
+  dispatcher.peer!.mute(1e9);
+  dispatcher.answer("a");
+  await turn();
+  assertEquals([dispatcher.handled, judged()], [["produce a"], [false, 60_000, LARGE + 4]], "muted");
+  connection.close();
+  assertEquals(budget.usedBytes, 0);
+});
+
 Deno.test("Connection gives the memory back of a request that waited behind another when it was closed", async () => {
   for (const end of ["close", "answer", "fail"]) {
     const { socket, dispatcher, connection, budget, ended } = serveFake();

@@ -90,10 +90,11 @@ export function recordsFrom(
   allowance: Allowance,
   from = offset,
 ): number {
-  const { recordless: known, truncations } = log;
+  const { recordless, truncations } = log;
   if (offset < log.startOffset) return offset;
   for (;;) {
-    if (known?.truncations === truncations && known.from <= offset && offset <= known.to) {
+    const known = recordless.at(offset, truncations);
+    if (known !== null) {
       from = Math.min(from, known.from);
       offset = known.to;
     }
@@ -106,7 +107,7 @@ export function recordsFrom(
     offset = next;
     if (isThrough) break;
   }
-  if (offset > from) log.recordless = { from, to: offset, truncations };
+  if (offset > from) recordless.add({ from, to: offset });
   return offset;
 }
 

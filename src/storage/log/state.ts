@@ -16,6 +16,7 @@ import { partitionDirectory } from "../directory/names.ts";
 import { ProducerState } from "../producers/producer_state.ts";
 import type { Recovered } from "./recovered.ts";
 import type { Trash } from "../directory/trash.ts";
+import { RecordlessStretches } from "./recordless.ts";
 
 export interface LogOptions {
   files: Files;
@@ -103,8 +104,7 @@ export class LogState {
   restedAt = -1;
   /** Transactions were looked up in indexes, which may keep what they read. */
   looksUpTransactions = false;
-  /** A stretch without records, known from a reader who was led over it; in force as long as `truncations` is what it was. */
-  recordless: { readonly from: number; readonly to: number; readonly truncations: number } | null = null;
+  readonly recordless = new RecordlessStretches();
   /** How often the end was cut off: a flush that began before says nothing of what came after. */
   truncations = 0;
 

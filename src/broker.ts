@@ -295,7 +295,7 @@ function dataDirectories(
   const isOneOfThem = wanted !== null && directories.includes(resolve(wanted));
   // Kafka's may be elsewhere, which would be one more directory to lock and to check.
   if (wanted !== null && !isOneOfThem) {
-    warn(`metadata.log.dir is ${wanted}, which is none of log.dirs: ignored`);
+    warn(`metadata.log.dir is ${wanted}, which is none of log.dirs: Trackway keeps nothing there`);
   }
   const metadataDirectory = isOneOfThem ? resolve(wanted) : withMetadata[0] ?? directories[0];
   if (withMetadata.some((path) => path !== metadataDirectory)) {

@@ -49,8 +49,15 @@ export class KafkaMetadata {
       this.attempt(() =>
         [readText(this.files, `${directory}/${KAFKA_METADATA_FILE}`), this.state()] as const
       ) ?? [null, ""];
-    // What cannot be seen has not changed: a disk may be away.
-    if (noted === null || state === "" || noted === state) return;
+    if (noted === null || noted === state) return;
+    if (state === "") {
+      // A disk may be away.
+      this.report(
+        `Kafka's metadata, which was there when Trackway had ${directory} last, is not to be seen; nor is, whether Kafka has ` +
+          `had it since. metadata.log.dir says where it is; if it is gone for good, remove ${directory}/${KAFKA_METADATA_FILE}`,
+      );
+      return;
+    }
     throw new StartupError(
       `Cannot start: Kafka has had ${directory} since Trackway last did, and ${metadataFile} knows nothing of what it has ` +
         `changed. Remove ${metadataFile}, with the -wal and -shm files beside it, to have Kafka's topics taken over anew; ` +

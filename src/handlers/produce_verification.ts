@@ -69,7 +69,9 @@ export function verify(
   if (news.length > 0) {
     const partitions = news.map(({ partition: { topic, index } }) => ({ topic, partition: index }));
     const request = { transactionalId, producerId, producerEpoch, partitions, verifyOnly: !adds };
-    const answer = ask(request, timeoutMs, services);
+    const answer = ask(request, timeoutMs, services, () => {
+      for (const { i, guard } of news) if (guard.asked === askedOf[i]) guard.isOutdated = false;
+    });
     for (const [at, { i, guard }] of news.entries()) {
       const asked = { producerEpoch, errorCode: answer.then((codes) => codes[at]) };
       askedOf[i] = asked;
@@ -99,12 +101,14 @@ type AddPartitions = Parameters<Services["transactions"]["addPartitions"]>[0];
 
 /**
  * The coordinator's answer. Where it adds partitions, the transaction before may still be ending: it is asked again soon,
- * since clients would wait longer.
+ * since clients would wait longer. `asksAgain` is called right before that: the markers that have come since were of that
+ * transaction.
  */
 async function ask(
   request: AddPartitions,
   timeoutMs: number,
   services: Services,
+  asksAgain: () => void,
 ): Promise<readonly number[]> {
   const { clock, config, transactions } = services;
   const longestWaitMs = config.get("add.partitions.to.txn.retry.backoff.ms");
@@ -115,6 +119,7 @@ async function ask(
     const isEnding = errorCodes.includes(ErrorCode.CONCURRENT_TRANSACTIONS);
     if (!isEnding || request.verifyOnly || clock.monotonic() >= endMs) return errorCodes;
     await new Promise((resolve) => setTimeout(resolve, waitMs));
+    asksAgain();
   }
 }
 

@@ -19,6 +19,8 @@ export interface Asked {
 export class VerificationGuard implements Verification {
   /** As long as the coordinator has not answered: who comes meanwhile waits for the same answer. */
   asked: Asked | null = null;
+  /** A marker has come while the coordinator was asked: an answer of before it is about a transaction that is over. */
+  isOutdated = false;
 
   constructor(
     readonly producerId: number,
@@ -51,7 +53,7 @@ export class Verifications {
     beginsAtZero: boolean,
   ): VerificationGuard {
     const before = this.guards.get(producerId);
-    if (before !== undefined) {
+    if (before !== undefined && !(before.isOutdated && before.asked === null)) {
       before.extend(producerEpoch, sequence);
       return before;
     }
@@ -70,11 +72,15 @@ export class Verifications {
 
   /** Whether it is a guard that still stands. */
   holds(guard: Verification): boolean {
-    return guard instanceof VerificationGuard && this.guards.get(guard.producerId) === guard;
+    return guard instanceof VerificationGuard && !guard.isOutdated &&
+      this.guards.get(guard.producerId) === guard;
   }
 
   /** The producer's transaction has begun here, or a marker has come. */
   end(producerId: number): void {
-    this.guards.delete(producerId);
+    const guard = this.guards.get(producerId);
+    // Who waits there may have to ask once more, and is then told of the next transaction.
+    if (guard !== undefined && guard.asked !== null) guard.isOutdated = true;
+    else this.guards.delete(producerId);
   }
 }

@@ -21,7 +21,8 @@ async function setting() {
   const questions: Question[] = [];
   const services = {
     clock: { monotonic: () => 0 },
-    config: { get: () => 0 },
+    // Of the waits between questions, and for how long they are repeated.
+    config: { get: () => 1000 },
     transactions: {
       addPartitions: ({ producerEpoch }: { producerEpoch: number }) =>
         new Promise((resolve) =>
@@ -31,10 +32,24 @@ async function setting() {
   } as unknown as Services;
   return {
     questions,
+    /** Resolves when the coordinator has been asked so often. */
+    async asked(times: number): Promise<void> {
+      while (questions.length < times) await new Promise((resolve) => setTimeout(resolve, 0));
+    },
+    end: (producerEpoch: number) => {
+      const marker = {
+        producerId: 7,
+        producerEpoch,
+        coordinatorEpoch: 0,
+        isCommit: true,
+        transactionVersion: 2,
+      };
+      return errorName(partition.appendMarker(marker, START).errorCode);
+    },
     /** Sends a batch of one record; gives what its producer is told. */
     send: async (producerEpoch: number, baseSequence: number): Promise<string> => {
       const bytes = batch(1, { producerId: 7, producerEpoch, baseSequence, isTransactional: true });
-      const request = { transactionalId: "tx", version: 12, timeoutMs: 0 };
+      const request = { transactionalId: "tx", version: 12, timeoutMs: 1000 };
       const [{ verification, answer }] = verify(
         [{ partition, batch: new BatchView(bytes) }],
         request,
@@ -79,5 +94,33 @@ Deno.test("once the coordinator has refused, it is asked anew", async () => {
   assertEquals(await first, "NOT_ENOUGH_REPLICAS");
   const again = send(0, 0);
   questions[1].answer(NONE);
+  assertEquals(await again, "NONE");
+});
+
+Deno.test("a marker of the transaction before, for whose end the coordinator has the batch wait, does not count", async () => {
+  const { questions, send, end, asked } = await setting();
+  const before = send(0, 0);
+  questions[0].answer(NONE);
+  assertEquals(await before, "NONE");
+  const sent = [send(1, 0), send(1, 1)];
+  questions[1].answer(ErrorCode.CONCURRENT_TRANSACTIONS);
+  assertEquals(end(1), "NONE");
+  const late = send(1, 2);
+  await asked(3);
+  questions[2].answer(NONE);
+  assertEquals([...await Promise.all(sent), await late], ["NONE", "NONE", "NONE"]);
+});
+
+Deno.test("a marker that comes when the coordinator has said yes makes that worthless", async () => {
+  const { questions, send, end } = await setting();
+  const before = send(0, 0);
+  questions[0].answer(NONE);
+  assertEquals(await before, "NONE");
+  const sent = send(1, 0);
+  assertEquals(end(1), "NONE");
+  questions[1].answer(NONE);
+  assertEquals(await sent, "INVALID_TXN_STATE");
+  const again = send(1, 0);
+  questions[2].answer(NONE);
   assertEquals(await again, "NONE");
 });

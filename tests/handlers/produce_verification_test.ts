@@ -1,4 +1,5 @@
 /** Who waits for which answer of the coordinator before a batch is appended, where epochs of one producer meet. */
+import { assert } from "@std/assert/assert";
 import { assertEquals } from "@std/assert/equals";
 import { BatchView } from "../../src/codec/batch.ts";
 import { ErrorCode, errorName } from "../../src/codec/errors.ts";
@@ -34,7 +35,10 @@ async function setting() {
     questions,
     /** Resolves when the coordinator has been asked so often. */
     async asked(times: number): Promise<void> {
-      while (questions.length < times) await new Promise((resolve) => setTimeout(resolve, 0));
+      for (let looks = 1; questions.length < times; looks++) {
+        assert(looks < 5000, `asked ${questions.length} times, not ${times}`);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
     },
     end: (producerEpoch: number) => {
       const marker = {

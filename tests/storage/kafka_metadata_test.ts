@@ -4,6 +4,7 @@ import { assertThrows } from "@std/assert/throws";
 import { StartupError } from "../../src/base/startup_error.ts";
 import { decodeHex } from "../../src/base/hex.ts";
 import { buildBatch } from "../../src/codec/batch.ts";
+import { concatChunks } from "../../src/codec/writer.ts";
 import { FaultyFiles } from "../../src/storage/files/faulty.ts";
 import { replaceFile } from "../../src/storage/files/files.ts";
 import { MemoryFiles } from "../../src/storage/files/memory.ts";
@@ -21,16 +22,6 @@ function batchOf(values: readonly string[]): Uint8Array {
   return buildBatch(values.map((value) => ({ timestamp: 1, key: null, value: decodeHex(value) })));
 }
 
-function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
 /** Directories `a` and `b`, of which `b` has Kafka's metadata in these files. */
 function withMetadata(contents: Readonly<Record<string, Uint8Array>>) {
   const files = new FaultyFiles(new MemoryFiles());
@@ -44,7 +35,7 @@ function withMetadata(contents: Readonly<Record<string, Uint8Array>>) {
 }
 
 Deno.test("KafkaMetadata.nextProducerId() is the end of the last block, in the log or in what was compacted of it", () => {
-  const log = concat(batchOf([TOPIC, TO_1000]), batchOf([upTo(3000)]), batchOf([TOPIC]));
+  const log = concatChunks([batchOf([TOPIC, TO_1000]), batchOf([upTo(3000)]), batchOf([TOPIC])]);
   assertEquals(withMetadata({ [SEGMENT]: log }).metadata.nextProducerId(), 3000);
   assertEquals(
     withMetadata({ [SEGMENT]: batchOf([TOPIC]), [CHECKPOINT]: batchOf([upTo(2000)]) }).metadata
@@ -69,7 +60,9 @@ Deno.test("KafkaMetadata.nextProducerId() takes what is intact before a torn end
   const torn = batchOf([upTo(4000)]);
   torn[torn.length - 2] ^= 1;
   const unknown = ["02", "010f", TO_1000.slice(0, 20), ""];
-  const { metadata, told } = withMetadata({ [SEGMENT]: concat(batchOf([...unknown, TO_1000]), torn) });
+  const { metadata, told } = withMetadata({
+    [SEGMENT]: concatChunks([batchOf([...unknown, TO_1000]), torn]),
+  });
   assertEquals([metadata.nextProducerId(), told], [1000, []]);
 });
 

@@ -28,7 +28,6 @@ export class MarkerSender {
   private readonly queued = new Set<string>();
   /** Markers that are written and not committed yet. */
   private readonly uncommitted = new Set<string>();
-  private isClosed = false;
 
   constructor(private readonly ports: MarkerSenderPorts, private readonly background: BackgroundWork) {}
 
@@ -45,7 +44,6 @@ export class MarkerSender {
     this.queued.add(end);
     let at = 0;
     this.background.begin(() => {
-      if (this.isClosed) return false;
       const endsMs = this.ports.clock.monotonic() + PIECE_MS;
       const atOnce: TopicPartition[] = [];
       while (at < partitions.length) {
@@ -58,11 +56,6 @@ export class MarkerSender {
       if (atOnce.length > 0) written(atOnce);
       return !isDone;
     });
-  }
-
-  /** Writes no more: the logs are about to be closed. */
-  close(): void {
-    this.isClosed = true;
   }
 
   /** Whether the marker is there already; if it is later, `written` hears of it. */

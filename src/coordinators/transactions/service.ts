@@ -115,9 +115,9 @@ export class TransactionService {
     this.shards.resign(partition);
   }
 
+  /** Serves no more, and writes no more markers: the logs are about to be closed. */
   close(): void {
     this.background.close();
-    this.markers.close();
     this.shards.close();
   }
 
